@@ -9,7 +9,7 @@ export type * as appEnv from "./edge/app-env.ts";
 export { identityHeader, identityIn } from "./edge/auth/forwarded-identity.ts";
 export { hmacKey } from "./edge/auth/tickets.ts";
 export type * as contexts from "./edge/conversation-context.ts";
-export type { ConversationData, Retention } from "./edge/conversation-data.ts";
+export type { ConversationData } from "./edge/conversation-data.ts";
 export type { TenantContext, TenantFeature, TenantParts } from "./edge/directory/directory.ts";
 export type {
   Api,

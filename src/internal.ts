@@ -56,7 +56,6 @@ export {
   visibilityText,
 } from "./store/labels.ts";
 export { MemoryStore } from "./store/memory-store.ts";
-export { tombstoneOf } from "./store/metadata.ts";
 export { retryConflicts } from "./store/retry-conflicts.ts";
 export * as migrations from "./store/rows/migrations.ts";
 export { SqlRows } from "./store/rows/sql-rows.ts";

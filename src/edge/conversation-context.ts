@@ -2,7 +2,6 @@ import type { AgentContext } from "./agent-types.ts";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
-import type { Sql } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import { USER } from "../store/user-variables.ts";
 import type { VariableStore } from "../store/variables.ts";
@@ -20,7 +19,7 @@ import type { MakeCodeTool, PlatformServices, QueryTools } from "../turn/toolbox
 import type { Bindings } from "./app-env.ts";
 import { ConversationData, type Retention } from "./conversation-data.ts";
 import { ofTenant } from "./auth/forwarded-identity.ts";
-import { conversationIn, indexedIdIn } from "./conversation-of.ts";
+import { conversationIn, indexedIdIn, isImport } from "./conversation-of.ts";
 import { Deletion } from "./deletion.ts";
 import { ConversationIndex, leasesOf, throttled } from "./directory/directory-client.ts";
 import { EventStreams } from "./http/event-streams.ts";
@@ -43,7 +42,6 @@ export interface ConversationSetup extends AgentSetup {
   readonly csv?: RecordsFormat | undefined;
   readonly code?: MakeCodeTool | undefined;
   readonly plans?: Feature<ConversationPlans> | undefined;
-  readonly transfer?: TransferParts | undefined;
   readonly queries?: Feature<ConversationQueries> | undefined;
   readonly gateway?: Feature<ConversationMcp> | undefined;
 }
@@ -123,12 +121,6 @@ export interface McpRequest {
 
 export interface ConversationMcp {
   handle(request: McpRequest): Promise<Response>;
-}
-
-/** The part of transfers that every conversation uses. */
-export interface TransferParts {
-  /** The retention of an object that stores the parts of an import; undefined for a conversation. */
-  readonly retentionIn: (sql: Sql) => Retention | undefined;
 }
 
 /** Passed to a turn or plan run when the queue reaches it. */
@@ -267,9 +259,7 @@ export class ConversationContext {
   /** Creates data that no other part can see. */
   newData(): ConversationData {
     const { sql, bucket, setup } = this;
-    const isUser = indexedIdIn(this.state.id.name)?.startsWith(`${USER}:`) === true;
-    const own = isUser ? USER_RETENTION : setup.transfer?.retentionIn(sql);
-    const retention = own ?? this.#retention();
+    const retention = this.#retention();
     const data = new ConversationData(sql, {
       bucket,
       retention,
@@ -358,9 +348,12 @@ export class ConversationContext {
   }
 
   #retention(): Retention {
+    const { name } = this.state.id;
+    if (isImport(name)) return PARTS_RETENTION;
+    if (indexedIdIn(name)?.startsWith(`${USER}:`) === true) return USER_RETENTION;
     const { retention } = this.setup;
     if (typeof retention !== "function") return requireNumbers("retention", retention);
-    const { tenant, id } = conversationIn(this.state.id.name) ?? {};
+    const { tenant, id } = conversationIn(name) ?? {};
     if (tenant === undefined || id === undefined) return {};
     return requireNumbers("retention", retention({ tenant, conversation: id, env: this.env }));
   }
@@ -384,6 +377,13 @@ const USER_RETENTION: Retention = {
   quotaBytes: limits.maxUserBytes,
   variableIdleMs: limits.userIdleMs,
   conversationIdleMs: limits.userIdleMs,
+};
+
+/** The parts of an import that are not joined. */
+const PARTS_RETENTION: Retention = {
+  quotaBytes: limits.maxTransferBytes,
+  variableIdleMs: limits.idleMs,
+  conversationIdleMs: limits.idleMs,
 };
 
 /** The store of a conversation that has no data yet. */

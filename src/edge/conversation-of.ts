@@ -34,7 +34,14 @@ export function conversationOf(
 
 /** The object that stores the parts of an import. No conversation's name has a third element. */
 export function importOf(context: Context<AppEnv>, id: string): RemoteConversation {
-  return objectNamed(context, [context.get("identity").tenant, requireId(id), "import"]);
+  return objectNamed(context, [context.get("identity").tenant, requireId(id), IMPORT]);
+}
+
+const IMPORT = "import";
+
+/** True for the name of such an object. */
+export function isImport(name: string | undefined): boolean {
+  return partsOf(name)[2] === IMPORT;
 }
 
 /** The object with the values of who asks. Throws `bad_request` if nobody is known to ask. */

@@ -9,7 +9,6 @@ import type {
   ConversationPlans,
   ConversationQueries,
   Feature,
-  TransferParts,
 } from "./conversation-context.ts";
 import type { TenantContext, TenantFeature, TenantParts } from "./directory/directory.ts";
 import type { Sockets } from "./sockets/sockets.ts";
@@ -56,7 +55,7 @@ export interface QuerySupport extends Feature<ConversationQueries> {
   readonly api: Api;
 }
 
-export interface Transfers extends TransferParts {
+export interface Transfers {
   readonly api: Api;
 }
 

@@ -234,7 +234,7 @@ export class StoreState {
       if (info === undefined) continue;
       const tombstone = this.#tombstoneOf(entry, info, reasonOf(entry));
       this.remove(entry.name);
-      this.#addTombstone(tombstone);
+      this.addTombstone(tombstone);
       evicted.push(tombstone);
       this.queueChange({ kind: "evicted", info, tombstone });
     }
@@ -287,7 +287,7 @@ export class StoreState {
     this.#changes?.push(change);
   }
 
-  #addTombstone(tombstone: Tombstone): void {
+  addTombstone(tombstone: Tombstone): void {
     this.removeTombstone(tombstone.name);
     this.tombstones.set(tombstone.name, tombstone);
     this.rows.addTombstone(tombstone);

@@ -1,15 +1,10 @@
 import { compact } from "../value/json.ts";
 import { type Content, isStored } from "./bytes/content.ts";
+import { tombstoneOf } from "./metadata.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
-import type {
-  ExportedVariable,
-  ExportedVersion,
-  NameRecords,
-  VariableRecord,
-  VersionRecord,
-} from "./variable-store.ts";
-import type { VariableInfo } from "./variable.ts";
+import type { ExportedVariable, VariableRecord, VersionRecord } from "./variable-store.ts";
+import type { Tombstone, VariableInfo } from "./variable.ts";
 import type { Writer } from "./writer.ts";
 
 /** Copies all variables of a store into another one, one at a time. */
@@ -28,7 +23,8 @@ export class StoreTransfer {
     return index.values().flatMap(({ name }) => this.#state.alive(name)?.name ?? []);
   }
 
-  nameRecords(): NameRecords {
+  /** Tombstones, the oldest first, and the highest numbers used in names, by base. */
+  nameRecords() {
     const { tombstones, numbers } = this.#state;
     return { tombstones: [...tombstones.values()], numbers: numbers.toJSON() };
   }
@@ -58,12 +54,12 @@ export class StoreTransfer {
     });
   }
 
-  /** The earlier versions of a variable, oldest first. */
-  versions(name: string): readonly ExportedVersion[] {
+  /** Opens the earlier versions of a variable, oldest first. Close them. */
+  versions(name: string) {
     const { versions } = this.#state;
     return versions.of(name).flatMap(({ version, isUndone }) => {
       const opened = versions.earlier(name, version)?.open();
-      return opened === undefined ? [] : { ...opened, ...(isUndone ? { undone: true } : {}) };
+      return opened === undefined ? [] : { ...opened, undone: isUndone || undefined };
     });
   }
 
@@ -90,15 +86,20 @@ export class StoreTransfer {
     }
   }
 
-  /** Replaces all name records, or none if it throws. */
-  restoreNames({ tombstones, numbers }: NameRecords): void {
-    const { rows } = this.#state;
-    this.#state.atomically(() => {
-      for (const name of this.#state.tombstones.keys()) rows.removeTombstone(name);
-      for (const tombstone of tombstones) rows.addTombstone(tombstone);
-      rows.saveNumbers(numbers);
-    });
-    // The restored records are then read from the rows.
+  /** Writes a tombstone in place of a secret, whose value was left out. */
+  leaveOut({ info, inputDigest }: VariableRecord): void {
+    const atMs = this.#state.now();
+    this.restoreTombstone(tombstoneOf(info, { inputDigest, reason: "left_out", atMs }));
+  }
+
+  /** The oldest are dropped above `maxItems`. */
+  restoreTombstone(tombstone: Tombstone): void {
+    this.#state.atomically(() => this.#state.addTombstone(tombstone));
+  }
+
+  restoreNumbers(numbers: Readonly<Record<string, number>>): void {
+    this.#state.atomically(() => this.#state.rows.saveNumbers(numbers));
+    // They are then read from the rows.
     this.#state.forget();
   }
 }

@@ -176,9 +176,9 @@ export interface UserVariables {
 export interface VariableRecord {
   readonly info: MovedInfo;
   /** The run at whose end the variable is evicted. */
-  readonly run?: string;
+  readonly run?: string | undefined;
   /** The digest of the call that created the variable. A repetition of that call gets the same name. */
-  readonly inputDigest?: string;
+  readonly inputDigest?: string | undefined;
 }
 
 /** A variable to export. Its bytes do not change until it is closed. */
@@ -188,16 +188,5 @@ export interface ExportedVariable extends OpenValue, Omit<VariableRecord, "info"
 export interface VersionRecord {
   readonly info: MovedInfo;
   /** True if an undo replaced it. */
-  readonly undone?: true;
-}
-
-/** An earlier version to export. Close it. */
-export interface ExportedVersion extends OpenValue, Omit<VersionRecord, "info"> {}
-
-/** Records about names, apart from the variables. */
-export interface NameRecords {
-  /** Oldest first. */
-  readonly tombstones: readonly Tombstone[];
-  /** The highest numbers used in names, by base. */
-  readonly numbers: Readonly<Record<string, number>>;
+  readonly undone?: true | undefined;
 }

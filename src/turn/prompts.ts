@@ -1,10 +1,9 @@
 import type { ModelMessage } from "ai";
 import { guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
 import { foundTools } from "./find-tools.ts";
-import { detailsFor, type Guide, guidedText, NO_GUIDE } from "./history/guide.ts";
+import { type Guide, guidedText, NO_GUIDE } from "./history/guide.ts";
 import { type Outline, outlineMessage } from "./history/outline.ts";
-import { toModelMessages, withTail } from "./history/prompt.ts";
-import { withoutRepeats } from "./history/shown-variables.ts";
+import { toModelMessages } from "./history/prompt.ts";
 import type { StoredMessage } from "./history/stored-message.ts";
 import {
   type PromptRecord,
@@ -74,22 +73,18 @@ export async function openPrompts(context: PromptContext, options: PromptOptions
 
     /** Builds the prompt of the next model call. Adds what these messages do not show to the list. */
     next(messages: readonly ModelMessage[]): Prompt {
-      const { stage, hasHandle, lines } = list.next(messages);
       found = foundTools(tools.deferred, messages, found);
       // A question that shows no variables needs no explanation of references.
       const guide = variables?.()?.length === 0 ? NO_GUIDE : guideOf(agent);
-      const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
-      const listed = withTail(withoutRepeats(messages), { details, lines });
+      const { stage, ...prompt } = list.promptWith(messages, guide);
       return {
+        ...prompt,
         model: tools.modelFor(model, newId),
         instructions: guidedText(agent.instructions, guide),
-        messages: listed,
-        hasList: listed.length > messages.length,
         tools: tools.offeredAt(stage, found),
         callable: tools.all,
         hasTags: tools.hasTags,
         guide,
-        hasDetails: details !== "",
       };
     },
   };

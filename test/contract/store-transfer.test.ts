@@ -23,7 +23,9 @@ async function move(from: VariableStore, to: VariableStore): Promise<void> {
     await to.transfer.restore(departure, await to.receive(stream, info.mediaType));
     departure.close();
   }
-  to.transfer.restoreNames(from.transfer.nameRecords());
+  const { tombstones, numbers } = from.transfer.nameRecords();
+  for (const tombstone of tombstones) to.transfer.restoreTombstone(tombstone);
+  to.transfer.restoreNumbers(numbers);
 }
 
 onEveryKind((at) => {

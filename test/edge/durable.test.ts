@@ -219,6 +219,17 @@ describe("the variables of an object", () => {
     expect(await inObject(({ store }) => store.read("a"), to)).toEqual([1, 2]);
   });
 
+  it("are exported as they were at one moment: a change meanwhile is the end of the file", () =>
+    inObject(async (variables) => {
+      await variables.store.save({ name: "a", value: "x".repeat(1_000_000) });
+      let text = "";
+      for await (const piece of variables.export().pipeThrough(new TextDecoderStream())) {
+        if (text === "") await variables.store.save({ name: "b", value: 1 });
+        text += piece;
+      }
+      expect(linesIn(text).at(-1)).toMatchObject({ type: "error", code: "conflict" });
+    }));
+
   it("are not replaced: an object with variables refuses a file", async () => {
     const from = await filledObject();
     const file = await fileFrom(from);

@@ -2,7 +2,7 @@ import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { jsonSchema, tool, type ToolSet } from "ai";
 import type { Agent } from "../../src/turn/agent.ts";
 import { variableIn } from "../../src/tool/tool-output.ts";
-import { VARIABLES_TAG } from "../../src/turn/history/prompt.ts";
+import { VARIABLES_TAG } from "../../src/turn/history/variable-list.ts";
 import {
   finish,
   type Part,

@@ -17,9 +17,9 @@ import {
   referenceTexts,
   referenceProblems,
   type stores,
-  type metadata,
 } from "../../../src/internal.ts";
 import type { Json, Reference } from "../../../src/references.ts";
+import type { VariableInfo } from "../../../src/runtime.ts";
 
 export interface CodeRunOptions {
   readonly sandbox: Sandbox;
@@ -207,9 +207,10 @@ export async function readInputs(
   let chars = 0;
   for (const [name, target] of variables) {
     const glance = target.path.length === 0 ? store.glance(name) : undefined;
-    const isLarge = glance !== undefined && glance.bytes > limits.maxWholeCodeBytes;
-    if (isLarge) {
-      large.push([name, aboutLarge(store, { name, glance })]);
+    const isLarge = (glance?.bytes ?? 0) > limits.maxWholeCodeBytes;
+    const info = isLarge ? store.info(name) : undefined;
+    if (info !== undefined) {
+      large.push([name, describeLarge(name, info)]);
       continue;
     }
     const text = await readText(store, target, { labels });
@@ -262,19 +263,14 @@ async function readText(
   return JSON.stringify(found.value);
 }
 
-function aboutLarge(
-  store: stores.Variables,
-  { name, glance }: { readonly name: string; readonly glance: metadata.Glance },
-): string {
-  if (glance.visibility === "secret") {
+function describeLarge(name: string, { visibility, type, count, bytes }: VariableInfo): string {
+  if (visibility === "secret") {
     throw referenceProblems.problemFrom(`$${name}`, { found: false, reason: "secret" });
   }
-  if (glance.type === "bytes") {
+  if (type === "bytes") {
     throw new ByrefError("bad_value", `$${name} is bytes; code is given JSON and text only.`);
   }
-  const { type, bytes, count = 0 } = { ...store.info(name), ...glance };
-  const about: Json = { type, count, bytes };
-  return JSON.stringify(about);
+  return JSON.stringify({ type, count, bytes });
 }
 
 /** Reserved words, and names that the sandbox defines. */

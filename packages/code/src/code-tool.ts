@@ -19,7 +19,6 @@ import {
   toJson,
   variableNames,
   type stores,
-  contents,
 } from "../../../src/internal.ts";
 import type { ToolOutput } from "../../../src/runtime.ts";
 
@@ -265,29 +264,17 @@ function stageOf(store: stores.Variables, writes: Writes, shown: Shown): wraps.S
     check: () => {
       for (const { name } of vars) requireOutputName(store, name);
     },
-    onSaved: (infos, saved) =>
-      outputOf(
-        infos.map((info, index) => toolOutputs.toolOutput(info, jsonOf(saved[index]), shown)),
-      ),
-    onRefused: (error, refused) => {
+    onSaved: (infos) =>
+      outputOf(infos.map((info, at) => toolOutputs.toolOutput(info, all[at]?.value, shown))),
+    onRefused: (error) => {
       if (codeOf(error) !== "limit_exceeded") throw error;
-      const reasonFor = ({ visibility }: stores.Write) =>
-        visibility === "model" ? messageOf(error) : "there is no room for it.";
-      const result = () =>
-        outputOf(
-          refused.map((write) =>
-            toolOutputs.notKept(write, reasonFor(write), shown.hidesUntrusted),
-          ),
-        );
-      return { result };
+      const why = messageOf(error);
+      const refused = () =>
+        all.map((write) => toolOutputs.notKept(write, why, shown.hidesUntrusted));
+      return { result: () => outputOf(refused()) };
     },
   };
   return () => toolCalls.stageAll(save);
-}
-
-/** All values from code are JSON, never `Content`. */
-function jsonOf(write: stores.Write | undefined): Json | undefined {
-  return write?.value instanceof contents.Content ? undefined : write?.value;
 }
 
 interface Shown {

@@ -168,7 +168,7 @@ function cleaned(cell: string, { marks, hasDecimalComma }: ColumnCells): string 
 
 /** Expressions for the numbers of a column, the shortest first. The last one is right for any. */
 export function cleaningOf(name: string, cells: ColumnCells): readonly string[] {
-  const column = `"${name.replaceAll('"', '""')}"`;
+  const column = quotedName(name);
   const { words, empty } = cells;
   let text = column;
   if (words.length < MAX_WORDS) {
@@ -204,7 +204,7 @@ export function useNotes(
   { booleans, dates, count, type, words }: ColumnCells,
   uses: ReadonlySet<CellUse>,
 ): readonly string[] {
-  const [is, column] = [JSON.stringify(name), `"${name.replaceAll('"', '""')}"`];
+  const [is, column] = [JSON.stringify(name), quotedName(name)];
   const isTruth = booleans > 0 || (type === "truth" && uses.has("numbers"));
   const isDate = 2 * dates > count && (uses.has("dates") || uses.has("order"));
   const example = JSON.stringify(words.find((word) => DATE.test(word)) ?? words[0]);
@@ -219,9 +219,12 @@ export function useNotes(
 
 /** Says that a result depends on empty texts that are not NULL. */
 export function emptyNote(name: string, { empty, emptyRow = 0 }: ColumnCells): string {
-  const column = `"${name.replaceAll('"', '""')}"`;
   const cells = empty === 1 ? "1 empty text" : `${empty} empty texts`;
-  return `${JSON.stringify(name)} has ${cells}, the first in row ${emptyRow + 1} (index ${emptyRow}), which are not NULL: write NULLIF(${column}, '').`;
+  return `${JSON.stringify(name)} has ${cells}, the first in row ${emptyRow + 1} (index ${emptyRow}), which are not NULL: write NULLIF(${quotedName(name)}, '').`;
+}
+
+function quotedName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }
 
 function quoted(text: string): string {

@@ -1,4 +1,4 @@
-import type { AliasFacts, PlanFacts, Scan } from "./query-engine.ts";
+import type { AliasFacts, EngineQuery, Scan } from "./query-engine.ts";
 
 export interface PlanLine {
   readonly id: number;
@@ -7,7 +7,7 @@ export interface PlanLine {
 }
 
 export interface PlanSizes {
-  readonly facts: PlanFacts;
+  readonly query: Pick<EngineQuery, "aliases" | "recursionSteps">;
   /** Returns the rows of a table by its name in the statement; undefined for another name. */
   readonly rowsOf: (table: string) => number | undefined;
   /** Elements that `json_each` and `json_tree` return for one value, on average. */
@@ -37,7 +37,7 @@ interface Bound {
  */
 export function planBound(lines: readonly PlanLine[], sizes: PlanSizes) {
   const scans: Scan[] = [];
-  const aliases: ReadonlyMap<string, readonly AliasFacts[]> = new Map(sizes.facts.aliases);
+  const aliases: ReadonlyMap<string, readonly AliasFacts[]> = new Map(sizes.query.aliases);
   /** The rows of what the plan computes first, by name. */
   const computedRows = new Map<string, number>();
   return { visits: Math.min(bound(0).visits, Number.MAX_SAFE_INTEGER), scans };
@@ -67,7 +67,7 @@ export function planBound(lines: readonly PlanLine[], sizes: PlanSizes) {
       } else if (detail.startsWith("CORRELATED")) visitsOfEach += inner.visits;
       else if (/SUBQUERY \d+$/.test(detail)) visits += inner.visits;
       else {
-        const steps = detail === "RECURSIVE STEP" ? sizes.facts.recursionSteps : 1;
+        const steps = detail === "RECURSIVE STEP" ? sizes.query.recursionSteps : 1;
         const { visits: before, rows: already } = parts ?? { visits: 0, rows: 0 };
         parts = {
           visits: before + inner.visits * steps,

@@ -97,9 +97,10 @@ export class QueryDatabases {
     await Promise.all(Array.from(authorities, (one) => this.#database(one).purge()));
   }
 
-  async clear(authorities: Iterable<Authority>): Promise<void> {
+  /** Deletes all copies. */
+  async clear(): Promise<void> {
     this.#opened.clear();
-    await Promise.all(Array.from(authorities, (one) => this.#open(one).keep([])));
+    await Promise.all(AUTHORITIES.map((one) => this.#open(one).keep([])));
   }
 
   #database(authority: Authority): OpenedDatabase {

@@ -36,34 +36,32 @@ interface QueryTable {
   /** Identifies the value: the variable, its version, the path. */
   readonly key: string;
   readonly name: string;
-  /** The name of a further column with the position. Default: none. */
-  readonly position?: string;
+}
+
+/** What the text of a statement says of the columns and rows that it reads. */
+export interface StatementFacts {
+  /** All names in it, in lower case: its columns have one of these. */
+  readonly names: readonly string[];
+  readonly texts: readonly string[];
+  /** True if columns are used that it does not name. */
+  readonly usesAllColumns: boolean;
+  /** The most steps of a recursion in it; 1 without any. */
+  readonly recursionSteps: number;
+  /** True if it reads more than one table, or one more than once. */
+  readonly isJoin: boolean;
 }
 
 /** One statement that reads, in the engine's form (`rewrite-statement.ts`). */
-export interface EngineQuery {
+export interface EngineQuery extends StatementFacts {
   readonly sql: string;
   readonly tables: readonly QueryTable[];
   readonly parameters: readonly string[];
-  /** All names in the statement, in lower case: its columns have one of these. */
-  readonly names: readonly string[];
-  /** All texts in it, and those that references have. */
-  readonly texts: readonly string[];
+  /** The name of a further column of the first table, with the position. Default: none. */
+  readonly position?: string;
   /** Keys of other tables that may stay beside its own. All others are deleted before it runs. */
   readonly kept: readonly string[];
-  /** True if columns are needed that it does not name. */
-  readonly usesAllColumns: boolean;
-  readonly facts: PlanFacts;
-}
-
-/** Facts from the text of a statement about the rows that its plan visits. */
-export interface PlanFacts {
-  /** Facts by alias in lower case. */
+  /** What its aliases mean, in lower case. */
   readonly aliases: readonly (readonly [alias: string, targets: readonly AliasFacts[]])[];
-  readonly recursionSteps: number;
-  readonly parameterChars: number;
-  /** True if a table may be read more than once. */
-  readonly isJoin: boolean;
 }
 
 /** The target of an alias: a table by its name in the statement, or a part of the statement. */

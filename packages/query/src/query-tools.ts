@@ -261,7 +261,7 @@ function statementFor(where: string, { name, path }: targets.Target): string {
   return `SELECT "${POSITION}" AS at FROM "${alias}" WHERE (\n${where}\n)`;
 }
 
-function replacingBy(target: targets.Target, value: json.JsonArray) {
+function replacingBy(target: targets.Target, value: readonly Json[]) {
   const read: sequences.ReadTarget = async (_store, { path }) => {
     const reading = readPath(value, path.slice(target.path.length), new Work());
     return reading.found ? reading.value : null;
@@ -292,7 +292,7 @@ function requireFew(error: unknown): void {
  * Returns the positions of the records for which a condition is true, without duplicates. `changed`: what the
  * stored records have become; they keep their number. Throws the errors of queries.
  */
-type FindRecords = (changed?: json.JsonArray) => Promise<readonly number[]>;
+type FindRecords = (changed?: readonly Json[]) => Promise<readonly number[]>;
 
 /** An edit of records: the columns to set in those for which a condition is true. */
 interface RecordChange {
@@ -306,9 +306,9 @@ async function changedRecords(
   target: targets.Target,
   before: Json,
   changes: readonly RecordChange[],
-): Promise<json.JsonArray> {
+): Promise<readonly Json[]> {
   if (!json.isJsonArray(before)) throw noRecords(target);
-  let records: json.JsonArray = before;
+  let records: readonly Json[] = before;
   for (const { where, find, set } of changes) {
     const found = await find(records === before ? undefined : records);
     if (found.length === 0) {

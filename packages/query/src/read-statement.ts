@@ -2,6 +2,7 @@ import * as limits from "../../../src/limits.ts";
 import { requireAtMost } from "../../../src/errors.ts";
 import { nearest } from "../../../src/internal.ts";
 import type { Path, Syntax } from "../../../src/references.ts";
+import type { StatementFacts } from "./query-engine.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
 import { argumentsAt, isLongNumber, isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
 
@@ -63,11 +64,13 @@ class StatementReader {
       tables,
       parameters: this.#parameters,
       aliases: this.#aliases,
-      names: new Set(names.map(({ value }) => value.toLowerCase())),
-      texts,
-      usesAllColumns: this.#usesAllColumns,
-      recursionSteps: this.#recursionSteps,
-      isJoin: this.#tableCount > 1,
+      facts: {
+        names: [...new Set(names.map(({ value }) => value.toLowerCase()))],
+        texts,
+        usesAllColumns: this.#usesAllColumns,
+        recursionSteps: this.#recursionSteps,
+        isJoin: this.#tableCount > 1,
+      },
     };
   }
 
@@ -325,15 +328,7 @@ export interface Statement {
    * different parts of a statement.
    */
   readonly aliases: ReadonlyMap<string, readonly AliasTarget[]>;
-  /** All names in it, in lower case: columns have one of these. */
-  readonly names: ReadonlySet<string>;
-  readonly texts: readonly string[];
-  /** True if columns are used that the statement does not name. */
-  readonly usesAllColumns: boolean;
-  /** True if it reads more than one table, or one more than once. */
-  readonly isJoin: boolean;
-  /** The most steps of a recursion in it; 1 without any. */
-  readonly recursionSteps: number;
+  readonly facts: StatementFacts;
 }
 
 /** A place of a statement that names a variable as a table. */

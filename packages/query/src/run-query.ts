@@ -21,7 +21,7 @@ import {
   mayHaveHalf,
   type QueryDatabases,
 } from "./query-databases.ts";
-import type { AliasFacts, EngineAnswer, PlanFacts } from "./query-engine.ts";
+import type { AliasFacts, EngineAnswer, EngineQuery } from "./query-engine.ts";
 import type { Token } from "./sql-tokens.ts";
 import {
   type AliasTarget,
@@ -63,15 +63,9 @@ interface Replacing {
   isNeeded(): boolean;
 }
 
-export interface QueryResult {
-  /** A JSON array of objects. */
-  readonly records: string;
-  readonly count: number;
-  readonly columns: readonly string[];
+export interface QueryResult extends Omit<Extract<EngineAnswer, { kind: "done" }>, "kind"> {
   /** The names of the variables that are tables in it. */
   readonly variables: readonly string[];
-  /** Says where the result depends on texts that were not read as numbers or NULL. */
-  readonly notes: readonly string[];
 }
 
 /**
@@ -120,19 +114,13 @@ class Query {
   async run({ rewritten, parameters }: Resolved, replacing?: Replacing): Promise<QueryResult> {
     const [first, ...others] = this.#distinctTables;
     const tables = first === undefined ? [] : [{ ...first, ...replacing }, ...others];
-    const position = this.#access.first === undefined ? undefined : POSITION;
     const query = {
       sql: rewritten.sql,
-      tables: tables.map(({ key, alias: name }, at) => ({
-        key,
-        name,
-        ...(at === 0 && json.compact({ position })),
-      })),
+      tables: tables.map(({ key, alias: name }) => ({ key, name })),
+      ...(this.#access.first && { position: POSITION }),
       parameters,
-      names: [...this.#statement.names],
-      texts: [...this.#statement.texts, ...parameters],
-      usesAllColumns: this.#statement.usesAllColumns,
-      facts: this.#factsWith(parameters),
+      aliases: this.#aliases,
+      ...this.#statement.facts,
     };
     const { databases, most } = this.#access;
     const sources = tables.map((table, at) =>
@@ -146,18 +134,12 @@ class Query {
     return { ...result, variables: [...new Set(tables.map(({ name }) => name))] };
   }
 
-  #factsWith(parameters: readonly string[]): PlanFacts {
-    const { aliases, recursionSteps, isJoin } = this.#statement;
+  get #aliases(): EngineQuery["aliases"] {
     const factsOf = (target: AliasTarget): AliasFacts =>
       target instanceof SelectGroup
         ? json.compact({ maxRows: target.maxRows, isGrouped: target.isGrouped })
         : { table: this.#aliasOf(target) };
-    return {
-      aliases: Array.from(aliases, ([name, all]) => [name, all.map(factsOf)] as const),
-      recursionSteps,
-      parameterChars: Math.max(0, ...parameters.map(({ length }) => length)),
-      isJoin,
-    };
+    return Array.from(this.#statement.aliases, ([name, all]) => [name, all.map(factsOf)]);
   }
 
   #aliasOf(use: TableUse): string {

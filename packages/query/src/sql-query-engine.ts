@@ -194,7 +194,7 @@ class Run {
     this.#views = this.#viewsWith((table, at) => {
       const { cellOf } = readings.find((one) => one.table === table && one.at === at) ?? {};
       return cellOf ?? this.#truthOf(table, at);
-    }, query.facts.isJoin);
+    }, query.isJoin);
   }
 
   /** The definitions of the tables, with what to read in place of the cells of their columns. */
@@ -204,13 +204,13 @@ class Run {
   ): string {
     const { tables, query } = this.#running;
     const columns = query.usesAllColumns ? undefined : query.names;
-    const positions = new Map(query.tables.map(({ name, position }) => [name, position]));
+    const [first] = query.tables;
     const views = Array.from(tables, ([name, table]) =>
       viewOf(table, {
         columns,
         isRepeated,
         name,
-        position: positions.get(name),
+        position: name === first?.name ? query.position : undefined,
         cellOf: (cell, at) => cellOf(name, at)(cell),
       }),
     );
@@ -227,8 +227,14 @@ class Run {
       : (cell) => cell;
   }
 
+  /** The texts in the statement, and those that references have. */
+  get #texts(): readonly string[] {
+    const { texts, parameters } = this.#running.query;
+    return [...texts, ...parameters];
+  }
+
   get #namesTruth(): boolean {
-    return this.#running.query.texts.some((text) => TRUTH.test(text));
+    return this.#texts.some((text) => TRUTH.test(text));
   }
 
   answer(): EngineAnswer {
@@ -325,9 +331,9 @@ class Run {
 
   /** Columns of texts that the statement takes for numbers, or tests for NULL. */
   #suspectsAmong(columns: readonly UsedColumn[]): readonly Suspect[] {
-    const { names, texts } = this.#running.query;
+    const { names } = this.#running.query;
     // An empty text is what REPLACE puts in place of others.
-    const named = texts.filter((text) => text !== "" || !names.includes("replace"));
+    const named = this.#texts.filter((text) => text !== "" || !names.includes("replace"));
     return columns.flatMap(({ uses, ...column }) => {
       const { cells } = column;
       if (cells.type === "number" || cells.type === "truth") return [];
@@ -389,16 +395,18 @@ class Run {
 
   #refusal(): EngineAnswer | undefined {
     const { query, tables } = this.#running;
-    const { facts } = query;
     const lines = this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
     const shapes = [...tables.values()];
     const averages = shapes.map(({ chars, rows }) => chars / Math.max(rows, 1));
     const largest = shapes.map(({ chars, largestRow = chars }) => largestRow);
+    const parameters = query.parameters.map(({ length }) => length);
+    const elementsIn = (chars: readonly number[]) =>
+      Math.max(2, ...parameters, ...chars) / CHARS_OF_ELEMENT;
     const { visits, scans } = planBound(lines, {
-      facts,
+      query,
       rowsOf: (name) => tables.get(name)?.rows,
-      elements: Math.max(2, facts.parameterChars, ...averages) / CHARS_OF_ELEMENT,
-      mostElements: Math.max(2, facts.parameterChars, ...largest) / CHARS_OF_ELEMENT,
+      elements: elementsIn(averages),
+      mostElements: elementsIn(largest),
     });
     if (visits <= limits.maxQueryVisits) return undefined;
     return { kind: "expensive", estimate: Math.round(visits), scans };

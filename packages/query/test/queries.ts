@@ -32,10 +32,12 @@ export const engineQuery = (sql: string, more: Partial<EngineQuery> = {}): Engin
   tables: [],
   kept: [],
   parameters: [],
+  aliases: [],
   names: [],
   texts: [],
   usesAllColumns: true,
-  facts: { aliases: [], recursionSteps: 1, parameterChars: 0, isJoin: false },
+  recursionSteps: 1,
+  isJoin: false,
   ...more,
 });
 

@@ -92,11 +92,13 @@ function uncheckedReader(believed: readonly string[]) {
       })),
       parameters: [],
       aliases: new Map(),
-      texts: [],
-      names: new Set((sql.match(/\w+/g) ?? []).map((name) => name.toLowerCase())),
-      usesAllColumns: true,
-      recursionSteps: 1,
-      isJoin: false,
+      facts: {
+        texts: [],
+        names: (sql.match(/\w+/g) ?? []).map((name) => name.toLowerCase()),
+        usesAllColumns: true,
+        recursionSteps: 1,
+        isJoin: false,
+      },
     };
   };
 }

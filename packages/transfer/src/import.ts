@@ -1,17 +1,15 @@
 import { requireAtMost } from "../../../src/errors.ts";
-import { variablesImport } from "./import-variables.ts";
-import { badImport, readRecords, type TakenLine, takeEach } from "./transfer-lines.ts";
 import type { ConversationData, contexts } from "../../../src/internal-edge.ts";
 import {
   spentBefore,
   type StoredMessage,
-  type TurnHead,
   variableUrl,
   withoutWaiting,
-  type eventLogs,
 } from "../../../src/internal-tool.ts";
-import { requireFew, type TransferFiles } from "./transfer-files.ts";
-import { type OwnRecord, transferRecord } from "./transfer-format.ts";
+import type { TransferFiles } from "./transfer-files.ts";
+import type { EndedTurn, TransferRecord } from "./transfer-format.ts";
+import { badImport, type ReadBytes, readFile } from "./transfer-lines.ts";
+import { restoreVariable } from "./variable-records.ts";
 
 export interface ImportOptions {
   /** The data of a new, empty conversation. */
@@ -41,20 +39,17 @@ export async function importInto(
   { data, plans, files, id, isTrusted }: ImportOptions,
   body: ReadableStream<Uint8Array>,
 ): Promise<readonly ImportFinding[]> {
-  const records = readRecords<OwnRecord>(body, transferRecord);
-  const variables = variablesImport(data.store, records);
   let formerId = "";
   let [writtenFiles, lowered, cancelled, omitted] = [0, 0, 0, 0];
-  await takeEach(records, (record) => {
-    if (isTrusted) return take(record);
+  await readFile(body, (record, bytes) => {
+    if (isTrusted) return take(record, bytes);
     const trusts =
       "info" in record ? record.info.trusted : record.type === "file" && record.trusted;
     if (trusts) lowered++;
-    return take(lowerTrust(record));
+    return take(lowerTrust(record), bytes);
   });
-  variables.end();
   const ended = await plans?.endImport(data, { isTrusted, reason: COPIED });
-  const findings = [
+  const findings: readonly (readonly [ImportFinding["code"], count: number, what: string])[] = [
     [
       "labels_lowered",
       lowered,
@@ -71,13 +66,12 @@ export async function importInto(
       "pending approvals are cancelled, because the original may still have them.",
     ],
     ["plans_omitted", omitted, "plans are left out, because this Worker has no planSupport()."],
-  ] as const;
-  return findings
-    .filter(([, count]) => count > 0)
-    .map(([code, count, what]) => ({ code, message: `${count} ${what}` }));
+  ];
+  return findings.flatMap(([code, count, what]) =>
+    count > 0 ? { code, message: `${count} ${what}` } : [],
+  );
 
-  // The casts below remove the schemas' statement that absent fields may be undefined.
-  async function take(record: TakenLine<OwnRecord>): Promise<void> {
+  async function take(record: TransferRecord, bytes: ReadBytes): Promise<void> {
     switch (record.type) {
       case "byref":
         formerId = record.id;
@@ -85,23 +79,23 @@ export async function importInto(
         if (record.title !== null) data.setTitle(record.title);
         return;
       case "message":
-        return takeMessage(record.message as StoredMessage);
+        return takeMessage(record.message);
       case "file":
         if (files === undefined) throw badImport("It contains files, and no bucket is bound.");
-        requireFew(++writtenFiles);
+        requireAtMost("maxFiles", ++writtenFiles, "Delete some of the conversation's files.");
         requireAtMost("maxValueBytes", record.bytes, "No file is as long.");
-        return files.write(record, variables.bytes(record.bytes));
+        return files.write(record, bytes(record.bytes));
       case "plan":
       case "run":
         if (plans === undefined) omitted += record.type === "plan" ? 1 : 0;
         else plans.take(data, record);
         return;
       case "turn":
-        return takeTurn(record.head as unknown as TurnHead);
+        return takeTurn(record.head);
       case "events":
-        return data.events.restore(record.events as unknown as eventLogs.ConversationEvent[]);
+        return data.events.restore(record.events);
       default:
-        return variables.take(record);
+        return restoreVariable(data.store, record, bytes);
     }
   }
 
@@ -117,10 +111,10 @@ export async function importInto(
   }
 
   /** The turn no longer waits. Its spend still counts for the conversation. */
-  function takeTurn(head: TurnHead): void {
+  function takeTurn(head: EndedTurn): void {
     const { needs: _needs, counts: _counts, paused: _paused, ...kept } = head;
-    const ended = { ...kept, spent: spentBefore(head), isOpen: false, conversation: id };
-    data.journal.begin(ended, "");
+    const ended = { isOpen: false, conversation: id };
+    data.journal.begin({ ...kept, ...ended, spent: spentBefore(head) }, "");
   }
 }
 
@@ -139,7 +133,7 @@ const KEEP_LABELS =
  * The record without what only its file says: values and plans are not trusted, and messages count as
  * written by a model that had seen untrusted content. Visibility stays, because a caller may set it.
  */
-function lowerTrust(record: TakenLine<OwnRecord>): TakenLine<OwnRecord> {
+function lowerTrust(record: TransferRecord): TransferRecord {
   switch (record.type) {
     case "variable":
     case "version":

@@ -1,8 +1,80 @@
 import * as z from "zod";
-import { toolInputs, runtimeTools } from "../../../src/internal-tool.ts";
-import { fields, type FrameLine, labels, variableRecords } from "./variable-records.ts";
+import * as limits from "../../../src/limits.ts";
+import { json, type metadata } from "../../../src/internal.ts";
+import {
+  type eventLogs,
+  runtimeTools,
+  type StoredMessage,
+  toolInputs,
+  type TurnHead,
+  variableShape,
+} from "../../../src/internal-tool.ts";
 
-const { text, time, count, name, names, recordOf } = fields;
+/**
+ * A conversation, or the variables of any Durable Object, as a file: NDJSON, one record a line. The first is the header;
+ * the last has the count and digest of those before it. Bytes follow the record that they belong to, as `data` in base64.
+ */
+export const TRANSFER_VERSION = 1;
+
+const text = z.string();
+const time = text.refine((value) => !Number.isNaN(Date.parse(value)), "must be a time");
+const count = z.int().min(0);
+const name = text.min(1).max(255);
+const names = z.array(text);
+
+/** Returns the schema with the type of what was written: Zod's has no readonly, and says that fields may be undefined. */
+function typed<Value>(schema: z.ZodType): z.ZodType<Value> {
+  return schema as unknown as z.ZodType<Value>;
+}
+
+/** Schemas of Zod's own records drop a key `__proto__`. */
+const recordOf = <Value extends z.ZodType>(value: Value) =>
+  z
+    .preprocess(
+      (given) => (json.isObject(given) ? Object.entries(given) : given),
+      z.array(z.tuple([text, value])),
+    )
+    .transform((entries) => Object.fromEntries(entries));
+
+const labels = {
+  visibility: z.enum(["model", "sealed", "secret"]),
+  sources: z.array(text).max(1_000),
+  trusted: z.boolean(),
+  // Files of earlier versions may have the flag `failed`, which means nothing any more.
+  flags: z
+    .array(z.enum(["composed", "derived", "failed"]))
+    .transform((flags) => flags.filter((flag) => flag !== "failed"))
+    .optional(),
+};
+
+const order = z.int().min(1);
+const variableSchemas = {
+  name,
+  text,
+  names: labels.sources,
+  json: toolInputs.anyJson,
+  count,
+  order,
+  boolean: z.boolean(),
+  time,
+  versions: recordOf(count),
+  stale: z.unknown(),
+};
+// The table of fields defines the shape and the type.
+const info = typed<metadata.MovedInfo>(
+  z.object(variableShape(variableSchemas, ({ isMoved }) => isMoved === true)),
+);
+
+const tombstone = z.object({
+  name,
+  tool: text.optional(),
+  input: toolInputs.anyJson.optional(),
+  version: order,
+  inputDigest: text.optional(),
+  evictedAt: time,
+  reason: z.enum(["expired", "idle", "quota", "run_ended", "left_out"]),
+});
+
 // Values that are only shown, never interpreted.
 const any = z.looseObject({});
 
@@ -145,7 +217,6 @@ const pause = {
     .optional(),
 };
 
-/** A turn that has ended or waits: the state that the next turn continues from. */
 const turn = z.object({
   ...pause,
   kind: z.literal("run").optional(),
@@ -157,7 +228,7 @@ const turn = z.object({
 });
 
 const event = z.looseObject({
-  id: z.int().min(1),
+  id: order,
   at: time,
   type: name,
   // Events of older versions have fewer fields of a variable.
@@ -173,10 +244,30 @@ const event = z.looseObject({
   code: text.optional(),
 });
 
-/** A conversation as a file: its variables, and what else it has. */
-export const transferRecord = z.discriminatedUnion("type", [
-  ...variableRecords,
-  z.object({ type: z.literal("message"), message }),
+/** True if the bytes that follow are a file that is read as records, such as a CSV. */
+const isTable = z.literal(true).optional();
+
+export const line = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("byref"),
+    version: z.literal(TRANSFER_VERSION),
+    id: text.regex(/^[\w.-]{1,128}$/u),
+    title: text.max(limits.maxLineChars).nullable(),
+    createdAt: time,
+  }),
+  z.object({
+    type: z.literal("variable"),
+    info,
+    isTable,
+    run: name.optional(),
+    inputDigest: text.optional(),
+  }),
+  // An earlier version of the variable before it.
+  z.object({ type: z.literal("version"), info, isTable, undone: z.literal(true).optional() }),
+  z.object({ type: z.literal("data"), base64: text }),
+  z.object({ type: z.literal("tombstone"), tombstone: typed<metadata.Tombstone>(tombstone) }),
+  z.object({ type: z.literal("numbers"), numbers: recordOf(count) }),
+  z.object({ type: z.literal("message"), message: typed<StoredMessage>(message) }),
   z.object({
     type: z.literal("file"),
     path: text,
@@ -192,14 +283,25 @@ export const transferRecord = z.discriminatedUnion("type", [
     input: toolInputs.anyJson,
     state: toolInputs.anyJson.optional(),
   }),
-  z.object({ type: z.literal("turn"), head: turn }),
-  z.object({ type: z.literal("events"), events: z.array(event) }),
+  z.object({ type: z.literal("turn"), head: typed<EndedTurn>(turn) }),
+  z.object({
+    type: z.literal("events"),
+    events: typed<readonly eventLogs.ConversationEvent[]>(z.array(event)),
+  }),
+  // In place of the end: what has ended the export.
+  z.object({ type: z.literal("error"), code: text, message: text }),
+  z.object({
+    type: z.literal("end"),
+    records: count,
+    sha256: text,
+    /** A signature of the digest, if the server that wrote the file has a key. */
+    seal: text.optional(),
+  }),
 ]);
 
-export type TransferRecord = z.infer<typeof transferRecord>;
-/** The records of a file without its frame. */
-export type OwnRecord = Exclude<TransferRecord, FrameLine>;
-export type TransferOf<Type extends TransferRecord["type"]> = Extract<
-  TransferRecord,
-  { readonly type: Type }
->;
+/** A turn that has ended or waits: the state that the next turn continues from. */
+export type EndedTurn = Omit<TurnHead, "isOpen" | "conversation">;
+export type Line = z.infer<typeof line>;
+export type LineOf<Type extends Line["type"]> = Extract<Line, { readonly type: Type }>;
+/** A line before the end. */
+export type TransferRecord = Exclude<Line, LineOf<"error" | "end">>;

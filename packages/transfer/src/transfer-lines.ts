@@ -5,7 +5,6 @@ import {
   publicMessageOf,
   requireAtMost,
 } from "../../../src/errors.ts";
-import type * as z from "zod";
 import {
   ByteBuffer,
   encoding,
@@ -15,7 +14,13 @@ import {
   streamOf,
 } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
-import { type FrameLine, type LineOf, TRANSFER_VERSION } from "./variable-records.ts";
+import {
+  type Line,
+  line as lineSchema,
+  type LineOf,
+  TRANSFER_VERSION,
+  type TransferRecord,
+} from "./transfer-format.ts";
 
 const LINE_BREAK = 10;
 /** Minimum size of a chunk that is sent. */
@@ -36,37 +41,37 @@ class Sha256Stream {
   }
 }
 
+/** A file to write. It shows its source at one moment. */
+export interface FileSource extends Pick<LineOf<"byref">, "id" | "title" | "createdAt"> {
+  readonly records: AsyncIterable<TransferRecord>;
+  /** Called after each record. Throws if the source has changed since the first one. */
+  readonly requireUnchanged: () => void;
+}
+
 /** Signs a digest. Undefined without a key. */
 export type Sealing = (sha256: string) => Promise<string | undefined>;
 
-/** Further records, such as variables. */
-interface OwnLine {
-  readonly type: string;
-}
-
 /**
- * Encodes records as lines, followed by the end record with their count and digest. An error from `records` becomes a
- * line in place of the end. Records are created on demand; cancelling the stream ends the generator.
+ * Writes records as lines, followed by the end with their count and digest. An error becomes a line in place of the end.
+ * The source is opened when the file is first read, and records are created on demand; cancelling the stream ends their
+ * generator.
  */
-export function transferLines(
-  records: AsyncGenerator<OwnLine>,
-  sealing?: Sealing,
-): ReadableStream<Uint8Array> {
-  return streamOf(bytesOf(records, sealing));
+export function writeFile(open: () => FileSource, sealing?: Sealing): ReadableStream<Uint8Array> {
+  return streamOf(bytesOf(open, sealing));
 }
 
 async function* bytesOf(
-  records: AsyncGenerator<OwnLine>,
+  open: () => FileSource,
   sealing?: Sealing,
 ): AsyncGenerator<Uint8Array, undefined> {
   const digest = new Sha256Stream();
   const encoder = new TextEncoder();
   let count = 0;
   let held = "";
-  const lineOf = (record: OwnLine) => `${JSON.stringify(record)}\n`;
+  const lineOf = (line: Line) => `${JSON.stringify(line)}\n`;
   try {
-    for await (const record of records) {
-      held += lineOf(record);
+    for await (const line of linesTo(open())) {
+      held += lineOf(line);
       count++;
       if (held.length < SENT_BYTES) continue;
       const bytes = encoder.encode(held);
@@ -75,9 +80,8 @@ async function* bytesOf(
       yield bytes;
     }
   } catch (error) {
-    const about = { code: codeOf(error), message: publicMessageOf(error) };
-    const failure: LineOf<"error"> = { type: "error", ...about };
-    yield encoder.encode(held + lineOf(failure));
+    const [code, message] = [codeOf(error), publicMessageOf(error)];
+    yield encoder.encode(held + lineOf({ type: "error", code, message }));
     return undefined;
   }
   const bytes = encoder.encode(held);
@@ -85,16 +89,26 @@ async function* bytesOf(
   yield bytes;
   const sha256 = await digest.end();
   const seal = await sealing?.(sha256);
-  const end: LineOf<"end"> = { type: "end", records: count, sha256, seal };
-  yield encoder.encode(lineOf(end));
+  yield encoder.encode(lineOf({ type: "end", records: count, sha256, seal }));
   return undefined;
+}
+
+async function* linesTo(source: FileSource): AsyncGenerator<Line> {
+  const { id, title, createdAt, records, requireUnchanged } = source;
+  yield { type: "byref", version: TRANSFER_VERSION, id, title, createdAt };
+  for await (const record of records) {
+    yield record;
+    requireUnchanged();
+  }
 }
 
 /**
  * Splits bytes into lines, with their line breaks. Bytes after the last break are a line too. A line is valid
  * until the next one is asked for.
  */
-async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
+async function* splitLines(
+  stream: ReadableStream<Uint8Array>,
+): AsyncGenerator<Uint8Array, undefined> {
   const line = new ByteBuffer();
   const hold = (bytes: Uint8Array) => {
     const bound = "maxBodyBytes";
@@ -114,82 +128,99 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint
   return undefined;
 }
 
-export interface ReadRecord<Own extends OwnLine> {
-  /** The number of its line, from 1. */
-  readonly line: number;
-  readonly record: TakenLine<Own>;
-}
-
 /**
- * Reads the records of a file before its end, and checks each. The file is complete only if the end record's count and
- * digest match. Throws `bad_import`, `limit_exceeded`, or the error that ended the export.
+ * Reads the records of a file before its end, with the numbers of their lines, and checks each. The file is complete
+ * only if the end's count and digest match. Throws `bad_import`, `limit_exceeded`, or the error that ended the export.
  */
-export async function* readRecords<Own extends OwnLine>(
+async function* recordsIn(
   stream: ReadableStream<Uint8Array>,
-  schema: z.ZodType<Own | FrameLine>,
-): AsyncGenerator<ReadRecord<Own>, undefined> {
-  const lines = linesOf(stream);
+): AsyncGenerator<readonly [number: number, record: TransferRecord], undefined> {
+  const lines = splitLines(stream);
   const digest = new Sha256Stream();
-  let line = 0;
+  let number = 0;
   for await (const bytes of lines) {
-    const record = recordIn(bytes, ++line, schema);
-    if (isFailure(record)) throw failed(record);
-    if (isEnd(record)) {
-      const [found, { records, sha256 }] = [line - 1, record];
-      if (records !== found)
-        throw badImport(`It has ${found} records before its end, not ${records}.`);
+    const record = parseLine(bytes, ++number);
+    if (record.type === "error") throw exportFailed(record);
+    if (record.type === "end") {
+      const [count, { records, sha256 }] = [number - 1, record];
+      if (records !== count)
+        throw badImport(`It has ${count} records before its end, not ${records}.`);
       if (sha256 !== (await digest.end())) throw badImport("Its digest does not match.");
       if ((await lines.next()).done !== true) throw badImport("Something follows its end.");
       return undefined;
     }
     await digest.add(bytes);
-    yield { line, record };
+    yield [number, record];
   }
   throw badImport("It has no end: it was cut off.");
 }
 
-/** Passes each record to `take`, which may read the bytes that follow it. Its errors get the number of the line. */
-export async function takeEach<Own extends OwnLine>(
-  records: AsyncIterable<ReadRecord<Own>>,
-  take: (record: TakenLine<Own>) => Promise<void> | void,
+/** Reads the header of a file. */
+export async function readHeader(stream: ReadableStream<Uint8Array>): Promise<LineOf<"byref">> {
+  const records = recordsIn(stream);
+  const { value: [, record] = [] } = await records.next();
+  await records.return(undefined);
+  if (record?.type !== "byref") throw badImport("Line 1 is no header.");
+  return record;
+}
+
+/** Returns a stream of exactly so many bytes from the lines that follow. */
+export type ReadBytes = (length: number) => ReadableStream<Uint8Array>;
+
+/** Passes each record of a file to `take`, which reads the bytes that follow it. Its errors get the number of the line. */
+export async function readFile(
+  stream: ReadableStream<Uint8Array>,
+  take: (record: TransferRecord, bytes: ReadBytes) => Promise<void> | void,
 ): Promise<void> {
-  for await (const { line, record } of records) {
+  const records = recordsIn(stream);
+  for await (const [number, record] of records) {
     try {
-      await take(record);
+      await take(record, bytes);
     } catch (error) {
-      throw inLine(line, error);
+      throw inLine(number, error);
     }
+  }
+
+  function bytes(length: number): ReadableStream<Uint8Array> {
+    let left = length;
+    return new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          if (left === 0) return controller.close();
+          const { value: [, record] = [] } = await records.next();
+          if (record?.type !== "data") throw badImport("A value is incomplete.");
+          const data = decodeBase64(record.base64);
+          left -= data.length;
+          if (data.length === 0 || left < 0) throw badImport("A value's size does not match.");
+          controller.enqueue(data);
+        },
+      },
+      { highWaterMark: 0 },
+    );
   }
 }
 
-/** A record between the first line and the end. */
-export type TakenLine<Own extends OwnLine> = Own | LineOf<"byref" | "data">;
-
-function isFailure(record: OwnLine): record is LineOf<"error"> {
-  return record.type === "error";
-}
-
-function isEnd(record: OwnLine): record is LineOf<"end"> {
-  return record.type === "end";
+function decodeBase64(text: string): Uint8Array {
+  try {
+    return encoding.fromBase64(text);
+  } catch {
+    throw badImport("A value is not in base64.");
+  }
 }
 
 /** Adds the number of the line, unless a later line was at fault. */
-function inLine(line: number, error: unknown): unknown {
+function inLine(number: number, error: unknown): unknown {
   const isNumbered = messageOf(error).startsWith("Line ");
   if (!(error instanceof ByrefError) || isNumbered) return error;
-  return new ByrefError(error.code, `Line ${line}: ${error.message}`, error.details);
+  return new ByrefError(error.code, `Line ${number}: ${error.message}`, error.details);
 }
 
 /** Throws `bad_import` or `limit_exceeded`. Messages do not quote values, which may be private. */
-function recordIn<Record extends OwnLine>(
-  line: Uint8Array,
-  number: number,
-  schema: z.ZodType<Record>,
-): Record {
-  const given = jsonIn(line, number);
+function parseLine(bytes: Uint8Array, number: number): Line {
+  const given = parseJson(bytes, number);
   requireJson(given, LEVELS_AROUND);
   if (number === 1) requireVersion(given);
-  const { data, error } = schema.safeParse(given);
+  const { data, error } = lineSchema.safeParse(given);
   if (data === undefined) {
     const { path = [], message = "" } = error?.issues[0] ?? {};
     throw badImport(`Line ${number}: ${path.map(String).join(".")} ${message}`);
@@ -203,10 +234,10 @@ function recordIn<Record extends OwnLine>(
 /** Nesting levels of a record around its values, with room for later versions. */
 const LEVELS_AROUND = 10;
 
-function jsonIn(line: Uint8Array, number: number): Json {
+function parseJson(bytes: Uint8Array, number: number): Json {
   try {
     return json.parsedJson(
-      new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(line),
+      new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes),
     );
   } catch {
     throw badImport(`Line ${number} is not JSON.`);
@@ -220,7 +251,7 @@ function requireVersion(given: unknown): void {
   throw new ByrefError("bad_import", message);
 }
 
-function failed({ code, message }: LineOf<"error">): ByrefError {
+function exportFailed({ code, message }: LineOf<"error">): ByrefError {
   if (code === "conflict" || code === "conversation_not_found")
     return new ByrefError(code, message);
   return badImport(`The export failed: ${code}.`);

@@ -10,13 +10,17 @@ import {
   locationQuery,
   logFailure,
   parameters,
-  parse,
-  requestBodies,
   type Transfers,
   withEnd,
   type appEnv,
+  type contexts,
 } from "../../../src/internal-edge.ts";
-import { exportTo, importFrom, partsFile, retentionIn, storePart } from "./transfer-requests.ts";
+import { migrations } from "../../../src/internal.ts";
+import { openConversation } from "./export.ts";
+import { importInto } from "./import.ts";
+import { joinParts, NDJSON, sealOf, storePart } from "./import-parts.ts";
+import { transferFilesOf } from "./transfer-files.ts";
+import { writeFile } from "./transfer-lines.ts";
 
 /** `POST …/fork`. */
 const forkBody = z.strictObject({ id: z.string().optional() });
@@ -36,7 +40,7 @@ const partTaken = z.strictObject({
 
 const file = { "application/x-ndjson": parameters.text };
 
-/** Number of tries if the conversation changes while it is copied. */
+/** Attempts if the conversation changes while it is copied, or an id is taken. */
 const MAX_TRIES = 3;
 
 const exportEndpoint: Endpoint<ConversationParts> = endpoint(
@@ -47,9 +51,39 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
   },
   async ({ params: { id } }, { context }) => {
     await context.deletion.whenDone();
-    return exportTo(context, id);
+    const { plans, settings } = context;
+    const source = context.requireExisting();
+    const tenant = conversations.tenantIn(context.state.id.name);
+    const files = transferFilesOf(context);
+    const isDeleted = () => context.data !== source;
+    const open = () => openConversation({ source, isDeleted, plans, files, id });
+    const file = writeFile(open, async (sha256) => tenant && sealOf(settings, tenant, sha256));
+    const name = `attachment; filename="${id}.ndjson"`;
+    return new Response(file, { headers: { ...NDJSON, "content-disposition": name } });
   },
 );
+
+/** Imports the body as this conversation. Throws `conversation_exists`, and what `importInto` throws. */
+async function importFrom(
+  context: contexts.ConversationContext,
+  { id, labels }: { readonly id: string; readonly labels: "keep" | "lower" },
+  { body }: Request,
+): Promise<Response> {
+  const incoming = body ?? new Blob().stream();
+  if (migrations.hasSchema(context.sql)) {
+    await incoming.cancel();
+    throw new ByrefError("conversation_exists", `The conversation ${id} already exists.`);
+  }
+  const { plans } = context;
+  const files = transferFilesOf(context);
+  const isTrusted = labels === "keep";
+  const findings = await context.deletion.runImport(() =>
+    importInto({ data: context.newData(), plans, files, id, isTrusted }, incoming),
+  );
+  context.wake();
+  await context.settle();
+  return Response.json({ id, ...(findings.length > 0 && { findings }) }, { status: 201 });
+}
 
 const own = { id: parameters.text, labels: z.enum(["keep", "lower"]).prefault("keep") };
 const place = {
@@ -72,7 +106,7 @@ const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /transfer/parts",
     { summary: "Joins the parts of a file", answers: { 200: file } },
-    (_, { context }) => partsFile(context),
+    (_, { context }) => joinParts(context),
   ),
 ];
 
@@ -83,24 +117,17 @@ const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
     {
       summary: "Copies a conversation to a new id",
       query: { location: locationQuery },
-      content: { "application/json": forkBody },
+      body: forkBody,
       isBodyOptional: true,
       answers: { 201: { "application/json": made } },
     },
-    async ({ params, request, text: body }, context) => {
-      const { id = crypto.randomUUID() } = parse(forkBody, await forkOf(request, body));
+    async ({ params, body: { id = crypto.randomUUID() } }, context) => {
       const target = conversations.conversationOf(context, id);
-      for (let tries = 1; ; tries++) {
+      return retryIf("conflict", async () => {
         const source = conversations.conversationOf(context);
-        const exported = await source.fetch(
-          `http://conversation/conversations/${params.id}/export`,
-        );
-        if (!exported.ok) return conversations.mutableResponse(exported);
-        const imported = await importInto(target, { id, labels: "keep" }, exported);
-        if (tries === MAX_TRIES || !(await isRefused(imported, "conflict"))) {
-          return conversations.mutableResponse(imported);
-        }
-      }
+        const file = await source.fetch(`http://conversation/conversations/${params.id}/export`);
+        return file.ok ? sendTo(target, { id, labels: "keep" }, file) : file;
+      });
     },
   ),
   endpoint(
@@ -142,13 +169,6 @@ const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
   ),
 ];
 
-/** A request without a content type has no body. */
-async function forkOf(request: Request, body: () => Promise<string>): Promise<unknown> {
-  if (request.headers.get("content-type") === null) return {};
-  requestBodies.requireJsonType(request);
-  return requestBodies.parseJson(await body());
-}
-
 /** Throws `body_too_large`. */
 function requireSmallPart({ headers }: Request): void {
   const maximum = limits.maxValueBytes;
@@ -159,25 +179,38 @@ function requireSmallPart({ headers }: Request): void {
 }
 
 /** Imports under the file's own id if that is free, otherwise under a new one. */
-async function importParts(
+function importParts(
   context: Context<appEnv.AppEnv>,
   parts: conversations.RemoteConversation,
   given: "keep" | undefined,
 ): Promise<Response> {
-  for (let tries = 1; ; tries++) {
+  return retryIf("conversation_exists", async (tries) => {
     const file = await parts.fetch("http://conversation/transfer/parts");
-    if (!file.ok) return conversations.mutableResponse(file);
+    if (!file.ok) return file;
     const own = file.headers.get("x-byref-id") ?? "";
     const id = tries === 1 ? own : crypto.randomUUID();
     const labels = file.headers.has("x-byref-sealed") ? "keep" : (given ?? "lower");
-    const target = conversations.conversationOf(context, id);
-    const imported = await importInto(target, { id, labels }, file);
-    if (tries === MAX_TRIES || !(await isRefused(imported, "conversation_exists")))
-      return conversations.mutableResponse(imported);
+    return sendTo(conversations.conversationOf(context, id), { id, labels }, file);
+  });
+}
+
+/** Returns the response, or that of another attempt while it has this code. */
+async function retryIf(
+  code: string,
+  attempt: (tries: number) => Promise<Response>,
+): Promise<Response> {
+  for (let tries = 1; ; tries++) {
+    const response = await attempt(tries);
+    const isRefused = response.status === 409 && (await codeIn(response.clone())) === code;
+    if (tries === MAX_TRIES || !isRefused) return conversations.mutableResponse(response);
   }
 }
 
-function importInto(
+async function codeIn(problem: Response): Promise<string | undefined> {
+  return (await problem.json<{ readonly code?: string }>()).code;
+}
+
+function sendTo(
   conversation: conversations.RemoteConversation,
   imported: { readonly id: string; readonly labels: "keep" | "lower" },
   { body }: Response,
@@ -200,14 +233,7 @@ async function deleteParts(parts: conversations.RemoteConversation, id: string):
   }
 }
 
-async function isRefused(response: Response, code: string): Promise<boolean> {
-  if (response.status !== 409) return false;
-  const problem = await response.clone().json<{ readonly code?: string }>();
-  return problem.code === code;
-}
-
 export const transfers: Transfers = {
-  retentionIn,
   api: {
     worker: workerEndpoints,
     conversation: [exportEndpoint],

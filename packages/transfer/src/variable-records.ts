@@ -1,119 +1,133 @@
-import * as z from "zod";
-import * as limits from "../../../src/limits.ts";
-import { json, type metadata } from "../../../src/internal.ts";
-import { toolInputs, variableShape } from "../../../src/internal-tool.ts";
+import { ByrefError } from "../../../src/errors.ts";
+import { contents, encoding, json, type VariableStore } from "../../../src/internal.ts";
+import type { VariableInfo } from "../../../src/runtime.ts";
+import type { LineOf, TransferRecord } from "./transfer-format.ts";
+import { badImport, type ReadBytes, writeFile } from "./transfer-lines.ts";
+
+/** Exports all variables of a store, created while they are read. If they change meanwhile, it ends in `conflict`. */
+export function exportStore(store: VariableStore, id: string): ReadableStream<Uint8Array> {
+  let hasChanged = false;
+  return writeFile(() => ({
+    id,
+    title: null,
+    createdAt: new Date().toISOString(),
+    records: records(),
+    requireUnchanged() {
+      if (hasChanged) throw changed("variables");
+    },
+  }));
+
+  async function* records(): AsyncGenerator<TransferRecord> {
+    const stop = store.observe(() => {
+      hasChanged = true;
+    });
+    try {
+      yield* variableRecords(store);
+    } finally {
+      stop();
+    }
+  }
+}
+
+export function changed(what: "conversation" | "variables"): ByrefError {
+  return new ByrefError("conflict", `The ${what} ${CHANGED}`);
+}
+
+/** The end of the message of an export that was cut off by a change. */
+export const CHANGED = "changed in the meantime; try again.";
+
+/** The records of all variables and names of a store, created while they are read. Secrets have no value. */
+export async function* variableRecords({
+  transfer,
+}: VariableStore): AsyncGenerator<TransferRecord> {
+  for (const name of transfer.names()) {
+    const opened = transfer.open(name);
+    if (opened === undefined) continue;
+    const { info, run, inputDigest } = opened;
+    const isSecret = info.visibility === "secret";
+    try {
+      yield {
+        type: "variable",
+        info,
+        ...json.compact({ isTable: isTable(info), run, inputDigest }),
+      };
+      if (!isSecret) yield* dataRecords(info.bytes, opened);
+    } finally {
+      opened.close();
+    }
+    const versions = isSecret ? [] : transfer.versions(name);
+    try {
+      for (const { info, undone, read } of versions) {
+        yield { type: "version", info, ...json.compact({ isTable: isTable(info), undone }) };
+        yield* dataRecords(info.bytes, { read });
+      }
+    } finally {
+      for (const version of versions) version.close();
+    }
+  }
+  const { tombstones, numbers } = transfer.nameRecords();
+  for (const tombstone of tombstones) yield { type: "tombstone", tombstone };
+  yield { type: "numbers", numbers };
+}
+
+function isTable({ type, mediaType }: VariableInfo): true | undefined {
+  return type === "array" && contents.formatOf(mediaType) === "bytes" ? true : undefined;
+}
+
+/** The bytes of a value, in lines of limited length. */
+export async function* dataRecords(
+  bytes: number,
+  source: { read(from: number, to: number): Uint8Array | Promise<Uint8Array> },
+): AsyncGenerator<LineOf<"data">> {
+  // One read of the bucket serves several lines.
+  const step = LINE_BYTES * LINES_PER_READ;
+  for (let from = 0; from < bytes; from += step) {
+    const read = await source.read(from, Math.min(from + step, bytes));
+    for (let at = 0; at < read.length; at += LINE_BYTES) {
+      yield { type: "data", base64: encoding.toBase64(read.subarray(at, at + LINE_BYTES)) };
+    }
+  }
+}
+
+const LINE_BYTES = 196_608;
+const LINES_PER_READ = 10;
 
 /**
- * Variables as a file: NDJSON, one record a line. The first is the header; the last has the count and digest of
- * those before it. Bytes follow the record that they belong to, as `data` in base64. The file of a whole
- * conversation has further records (`transfer-format.ts`).
+ * Restores a record of `variableRecords` in a store that was empty before the first. Rejects with `bad_import`, also for
+ * other records, or the error of a rejected value.
  */
-export const TRANSFER_VERSION = 1;
+export async function restoreVariable(
+  store: VariableStore,
+  record: TransferRecord,
+  bytes: ReadBytes,
+): Promise<void> {
+  const { transfer } = store;
+  switch (record.type) {
+    case "byref":
+      return;
+    case "variable":
+      if (record.info.visibility === "secret") return transfer.leaveOut(record);
+      await transfer.restore(record, await receive(store, record, bytes));
+      return;
+    case "version":
+      return transfer.restoreVersion(record, await receive(store, record, bytes));
+    case "tombstone":
+      return transfer.restoreTombstone(record.tombstone);
+    case "numbers":
+      return transfer.restoreNumbers(record.numbers);
+    default:
+      throw badImport(`A record of type ${record.type} is not allowed here.`);
+  }
+}
 
-const text = z.string();
-const time = text.refine((value) => !Number.isNaN(Date.parse(value)), "must be a time");
-const count = z.int().min(0);
-const name = text.min(1).max(255);
-const names = z.array(text);
-
-/** Schemas of Zod's own records drop a key `__proto__`. */
-const recordOf = <Value extends z.ZodType>(value: Value) =>
-  z
-    .preprocess(
-      (given) => (json.isObject(given) ? Object.entries(given) : given),
-      z.array(z.tuple([text, value])),
-    )
-    .transform((entries) => Object.fromEntries(entries));
-
-/** Schemas that other records use too. */
-export const fields = { text, time, count, name, names, recordOf };
-
-export const labels = {
-  visibility: z.enum(["model", "sealed", "secret"]),
-  sources: z.array(text).max(1_000),
-  trusted: z.boolean(),
-  // Files of earlier versions may have the flag `failed`, which means nothing any more.
-  flags: z
-    .array(z.enum(["composed", "derived", "failed"]))
-    .transform((flags) => flags.filter((flag) => flag !== "failed"))
-    .optional(),
-};
-
-const header = z.object({
-  type: z.literal("byref"),
-  version: z.literal(TRANSFER_VERSION),
-  id: text.regex(/^[\w.-]{1,128}$/u),
-  title: text.max(limits.maxLineChars).nullable(),
-  createdAt: time,
-});
-
-const call = { name, tool: text.optional(), input: toolInputs.anyJson.optional() };
-
-const order = z.int().min(1);
-const boolean = z.boolean();
-const variableSchemas = {
-  name,
-  text,
-  names: labels.sources,
-  json: toolInputs.anyJson,
-  count,
-  order,
-  boolean,
-  time,
-  versions: recordOf(count),
-  stale: z.unknown(),
-};
-// The table of fields defines the shape and the type.
-const info = z.object(
-  variableShape(variableSchemas, ({ isMoved }) => isMoved === true),
-) as unknown as z.ZodType<metadata.MovedInfo>;
-
-const tombstone = z.object({
-  ...call,
-  version: z.int().min(1),
-  inputDigest: text.optional(),
-  evictedAt: time,
-  reason: z.enum(["expired", "idle", "quota", "run_ended", "left_out"]),
-});
-
-const data = z.object({ type: z.literal("data"), base64: text });
-const failure = z.object({ type: z.literal("error"), code: text, message: text });
-const end = z.object({
-  type: z.literal("end"),
-  records: count,
-  sha256: text,
-  /** A signature of the digest, if the server that wrote the file has a key. */
-  seal: text.optional(),
-});
-
-/** True if the bytes that follow are a file that is read as records, such as a CSV. */
-const isTable = z.literal(true).optional();
-
-export const variableRecords = [
-  header,
-  z.object({
-    type: z.literal("variable"),
-    info,
-    isTable,
-    run: name.optional(),
-    inputDigest: text.optional(),
-  }),
-  // An earlier version of the variable before it.
-  z.object({ type: z.literal("version"), info, isTable, undone: z.literal(true).optional() }),
-  data,
-  z.object({ type: z.literal("tombstone"), tombstone }),
-  z.object({ type: z.literal("numbers"), numbers: recordOf(count) }),
-  failure,
-  end,
-] as const;
-
-/** A record of a file that has variables only. */
-export const variableRecord = z.discriminatedUnion("type", variableRecords);
-
-type VariableLine = z.infer<typeof variableRecord>;
-export type LineOf<Type extends VariableLine["type"]> = Extract<
-  VariableLine,
-  { readonly type: Type }
->;
-/** Records that any file may have: its frame, and bytes. */
-export type FrameLine = LineOf<"byref" | "data" | "error" | "end">;
+async function receive(
+  store: VariableStore,
+  { info: { bytes: length, mediaType }, isTable }: LineOf<"variable" | "version">,
+  bytes: ReadBytes,
+): Promise<contents.Content> {
+  const body = bytes(length);
+  if (isTable === undefined) return store.receive(body, mediaType);
+  const table = await store.receiveRecords(body, mediaType);
+  if (table === undefined) throw badImport(`${mediaType} is not read as records here.`);
+  return table;
+}

@@ -104,20 +104,3 @@ function withHandle(part: MessagePart): MessagePart {
   if (typeof handle !== "string") return part;
   return { type: "text", text: `A file was given, ${KEPT_AS}${handle}` };
 }
-
-/** Opens the part of a prompt that comes after the messages. */
-export const VARIABLES_TAG = "<variables>";
-
-/**
- * Appends the details of references and the list of variables to the messages. They change from step to
- * step, so they come last; the text before them stays the same for the provider's cache. Both may be empty.
- */
-export function withTail(
-  messages: readonly ModelMessage[],
-  { details, lines }: { readonly details: string; readonly lines: readonly string[] },
-): ModelMessage[] {
-  const said = [...(details === "" ? [] : [details]), ...lines];
-  if (said.length === 0) return [...messages];
-  const content = [VARIABLES_TAG, ...said, "</variables>"].join("\n");
-  return [...messages, { role: "user", content }];
-}

@@ -8,13 +8,18 @@ import { isFrom, type PromptStage } from "../../tool/runtime-tool.ts";
 import { AUTHOR } from "../../tool/tool-input.ts";
 import { describesUntrusted, guardedView } from "../../tool/tool-output.ts";
 import { clip, inOneLine } from "../../value/characters.ts";
+import { detailsFor, type Guide } from "./guide.ts";
 import {
   isCurrent,
   isHandle,
   isInFull,
   type ShownVariable,
   shownVariables,
+  withoutRepeats,
 } from "./shown-variables.ts";
+
+/** Opens the part of a prompt that comes after the messages. */
+export const VARIABLES_TAG = "<variables>";
 
 /** A line of the list. Version 0: the variable was removed. */
 export type ListedLine = readonly [name: string, version: number, about: string];
@@ -90,6 +95,23 @@ export class VariableList {
     this.#addRemoved(shown, found);
     this.#addLive(found);
     return { stage: this.#stage, hasHandle: this.#hasHandle, lines: this.#written(found) };
+  }
+
+  /**
+   * Returns the messages of the next prompt, without repeated descriptions. The guide's details and the new lines, if
+   * there are any, change from step to step, so they come last: the text before them stays the same for the provider's
+   * cache.
+   */
+  promptWith(messages: readonly ModelMessage[], guide: Guide) {
+    const { stage, hasHandle, lines } = this.next(messages);
+    const { isTainted } = this.#options.taint;
+    const details = detailsFor(guide, { hasHandle, isTainted });
+    const said = [...(details === "" ? [] : [details]), ...lines];
+    const content = [VARIABLES_TAG, ...said, "</variables>"].join("\n");
+    const hasList = said.length > 0;
+    const tail: readonly ModelMessage[] = hasList ? [{ role: "user", content }] : [];
+    const listed = [...withoutRepeats(messages), ...tail];
+    return { stage, messages: listed, hasList, hasDetails: details !== "" };
   }
 
   get #newest(): ReadonlyMap<string, ListedLine> {

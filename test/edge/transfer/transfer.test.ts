@@ -100,12 +100,11 @@ describe("a transfer", () => {
   it("ends with an error if the conversation changes during its export", async () => {
     const id = newId();
     await put(id, "big", ["x".repeat(3_000_000)]);
-    const response = await call("GET", `/conversations/${id}/export`);
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-    let text = (await reader?.read())?.value ?? "";
-    await put(id, "later", 1);
-    for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
-      text += read.value;
+    const { body } = await call("GET", `/conversations/${id}/export`);
+    let text = "";
+    for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      if (text === "") await put(id, "later", 1);
+      text += piece;
     }
     expect(text.trimEnd().split("\n").at(-1)).toContain('{"type":"error","code":"conflict"');
     // The failed export has released everything that it opened.

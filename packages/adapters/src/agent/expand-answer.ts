@@ -1,6 +1,7 @@
 import {
   type AssistantModelMessage,
   type JSONSchema7,
+  JsonToSseTransformStream,
   type ModelMessage,
   type OutputInterface as Output,
   parsePartialJson,
@@ -68,20 +69,27 @@ export function expandStream<Tools extends ToolSet>(
   store: VariableStore,
   options: ExpandingOptions = {},
 ): TransformStream<TextStreamPart<Tools>, TextStreamPart<Tools>> {
-  let parts: TextParts<AnyPart> | undefined;
-  const stream = new TransformStream<AnyPart, AnyPart>({
+  // The transform changes no part whose type depends on the tools.
+  return expandParts<AnyPart>(store, options, {
+    deltaOf: (part) => (part.type === "text-delta" ? part.text : undefined),
+    delta: (id, text) => ({ type: "text-delta", id, text }),
+  }) as unknown as TransformStream<TextStreamPart<Tools>, TextStreamPart<Tools>>;
+}
+
+function expandParts<Part extends StreamPart>(
+  store: VariableStore,
+  options: ExpandingOptions,
+  form: Omit<StreamForm<Part>, "emit">,
+): TransformStream<Part, Part> {
+  let parts: TextParts<Part> | undefined;
+  return new TransformStream<Part, Part>({
     start(controller) {
-      parts = textParts<AnyPart>(store, options, {
-        emit: (part) => controller.enqueue(part),
-        deltaOf: (part) => (part.type === "text-delta" ? part.text : undefined),
-        delta: (id, text) => ({ type: "text-delta", id, text }),
-      });
+      const emit = (part: Part) => controller.enqueue(part);
+      parts = textParts(store, options, { ...form, emit });
     },
     transform: (part) => parts?.write(part),
     flush: () => parts?.flush(),
   });
-  // The transform changes no part whose type depends on the tools.
-  return stream as unknown as TransformStream<TextStreamPart<Tools>, TextStreamPart<Tools>>;
 }
 
 interface StreamPart {
@@ -524,37 +532,25 @@ export function expandResponse(
   if (body === null) return response;
   const headers = new Headers(response.headers);
   headers.delete("content-length");
-  return new Response(expandedEvents(body, store, options), { status, statusText, headers });
+  const parsed = new TransformStream<ParseResult<z.infer<typeof anyPart>>, UIMessageChunk>({
+    transform(event, controller) {
+      if (!event.success) throw event.error;
+      // Only the fields that are read were checked: the type, and the id and delta of a text.
+      controller.enqueue(event.value as unknown as UIMessageChunk);
+    },
+  });
+  const expanded = parseJsonEventStream({ stream: body, schema: anyPart })
+    .pipeThrough(parsed)
+    .pipeThrough(
+      expandParts<UIMessageChunk>(store, options, {
+        delta: (id, delta) => ({ type: "text-delta", id, delta }),
+        deltaOf: (part) => (part.type === "text-delta" ? part.delta : undefined),
+      }),
+    )
+    .pipeThrough(new JsonToSseTransformStream())
+    .pipeThrough(new TextEncoderStream());
+  return new Response(expanded, { status, statusText, headers });
 }
 
 /** A part of the stream. Its readers check the fields. */
 const anyPart = z.looseObject({ type: z.string() });
-
-function expandedEvents(
-  stream: ReadableStream<Uint8Array>,
-  store: VariableStore,
-  options: ExpandingOptions,
-): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  const eventOf = (data: string) => encoder.encode(`data: ${data}\n\n`);
-  let parts: TextParts<UIMessageChunk> | undefined;
-  const events = new TransformStream<ParseResult<z.infer<typeof anyPart>>, Uint8Array>({
-    start(controller) {
-      parts = textParts<UIMessageChunk>(store, options, {
-        emit: (part) => controller.enqueue(eventOf(JSON.stringify(part))),
-        delta: (id, delta) => ({ type: "text-delta", id, delta }),
-        deltaOf: (part) => (part.type === "text-delta" ? part.delta : undefined),
-      });
-    },
-    async transform(event) {
-      if (!event.success) throw event.error;
-      // Only the fields that are read were checked: the type, and the id and delta of a text.
-      await parts?.write(event.value as unknown as UIMessageChunk);
-    },
-    async flush(controller) {
-      await parts?.flush();
-      controller.enqueue(eventOf("[DONE]"));
-    },
-  });
-  return parseJsonEventStream({ stream, schema: anyPart }).pipeThrough(events);
-}

@@ -1,12 +1,5 @@
 import type { Instructions, ModelMessage, PrepareStepFunction, ToolResultPart, ToolSet } from "ai";
-import {
-  VariableList,
-  toolOutputs,
-  guides,
-  withTail,
-  withoutRepeats,
-  type wraps,
-} from "../../../../src/internal-tool.ts";
+import { VariableList, toolOutputs, guides, type wraps } from "../../../../src/internal-tool.ts";
 import { Taint, type VariableStore, json, summaries } from "../../../../src/internal.ts";
 import type { ToolPolicy, VariableInfo } from "../../../../src/runtime.ts";
 
@@ -81,13 +74,8 @@ export function listingVariables<
     if (step.stepNumber === 0 && showsUntrusted(own, options)) taint.add();
     const prepared = await prepareStep?.({ ...step, messages: own });
     const messages = prepared?.messages ?? own;
-    const { hasHandle, lines } = list.next(messages);
-    const details = guides.detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
-    const listed = withTail(withoutRepeats(messages), {
-      details,
-      lines,
-    });
-    const tail = listed.length > messages.length ? listed.at(-1) : undefined;
+    const { messages: listed, hasList } = list.promptWith(messages, guide);
+    const tail = hasList ? listed.at(-1) : undefined;
     if (tail !== undefined) tails.add(tail);
     const instructions = prepared?.instructions ?? prepared?.system;
     return {
@@ -151,12 +139,8 @@ export interface SummaryOptions {
  * instead, which also notes that untrusted data was shown.
  */
 export function summaryOf(store: VariableStore, { last, names }: SummaryOptions = {}): string {
-  const listed = store
-    .list()
-    .filter(({ name }) => names?.includes(name) ?? true)
-    .map(shownOf);
-  if (last === undefined) return summaries.summaryOf(listed);
-  return summaries.summaryOf(last > 0 ? listed.slice(-last) : [], last);
+  const listed = store.list(json.compact({ last, names })).map(shownOf);
+  return summaries.summaryOf(listed, last);
 }
 
 function shownOf(info: VariableInfo): summaries.Summarized {

@@ -8,7 +8,6 @@ import {
   type wraps,
   toolCalls,
   type runtimeTools,
-  type toolboxes,
 } from "../../../../src/internal-tool.ts";
 import { json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -41,12 +40,13 @@ export interface VariableToolsOptions<Name extends VariableToolName> extends wra
 export function variableTools<Name extends VariableToolName = VariableToolName>(
   options: VariableToolsOptions<Name>,
 ): Record<Name, Tool<Json, Json>> {
-  const { only, databases, ...wrap } = options;
+  const { only, databases: given, ...wrap } = options;
   const isChosen = ({ name }: runtimeTools.RuntimeTool) =>
     only?.some((one) => one === name) ?? true;
-  const { query, records } = queriesFor(wrap, databases) ?? {};
-  const own = ownTools.variableTools({ records });
-  const tools = (query === undefined ? own : [...own, query]).filter(isChosen);
+  const databases = given ?? (hasNodeSqlite() ? databasesOf(wrap.store) : undefined);
+  const queries = databases && queryTools({ databases, wrap });
+  const own = ownTools.variableTools({ records: queries?.records });
+  const tools = (queries === undefined ? own : [...own, queries.query]).filter(isChosen);
   const entries = tools.map((tool) => [tool.name, toolOf(tool, wrap)]);
   // There is a tool of each name, apart from `query_variables` without databases.
   return Object.fromEntries(entries) as Record<Name, Tool<Json, Json>>;
@@ -54,16 +54,6 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
 
 /** One set for each store, because tables are known by the names of variables. */
 const databasesOf = perStore(nodeQueryDatabases);
-
-/** Undefined without databases and without `node:sqlite`. */
-function queriesFor(
-  wrap: wraps.WrapOptions,
-  given: QueryDatabases | undefined,
-): toolboxes.QueryTools | undefined {
-  if (given !== undefined) return queryTools({ databases: given, wrap });
-  if (!hasNodeSqlite()) return undefined;
-  return queryTools({ databases: databasesOf(wrap.store), wrap });
-}
 
 function toolOf(tool: runtimeTools.RuntimeTool, options: wraps.WrapOptions): wraps.AnyTool {
   const own = new VariableTool(tool, options);

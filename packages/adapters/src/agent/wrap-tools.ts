@@ -368,14 +368,14 @@ export function withChange(output: unknown, { changed }: Pick<Decision, "changed
 }
 
 /** Returns a function that makes a value for each store, at its first use. */
-export function perStore<Value>(
+export function perStore<Value extends object>(
   make: (store: VariableStore) => Value,
 ): (store: VariableStore) => Value {
-  const made = new WeakMap<VariableStore, { readonly value: Value }>();
+  const made = new WeakMap<VariableStore, Value>();
   return (store) => {
-    const known = made.get(store) ?? { value: make(store) };
-    made.set(store, known);
-    return known.value;
+    const value = made.get(store) ?? make(store);
+    made.set(store, value);
+    return value;
   };
 }
 

@@ -34,7 +34,7 @@ import {
 } from "../../../../src/internal.ts";
 import type { wraps } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
-import { CHANGED, exportStore } from "../../../transfer/src/export-variables.ts";
+import { CHANGED, exportStore } from "../../../transfer/src/variable-records.ts";
 import { shownTexts } from "./shown-texts.ts";
 import { CLEAR_AFTER_MS, stagedImport } from "./staged-import.ts";
 import { ownAlarm, type SchedulingAgent, scheduledSweep } from "./sweep-alarm.ts";
@@ -214,7 +214,7 @@ export function conversationVariables(
     if (setAlarm !== undefined) {
       store.observe(() => void arm().catch((error: unknown) => console.error(error)));
     }
-    const imports = stagedImport({ sql, prefix: PREFIX, open: openStore });
+    const imports = stagedImport(sql, PREFIX, openStore);
     const databases = databasesFor(store, state, options);
     return { store, imports, shown: shownTexts(sql, PREFIX), ...json.compact({ databases }) };
   }

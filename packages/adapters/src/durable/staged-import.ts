@@ -1,25 +1,19 @@
 import { ByrefError } from "../../../../src/errors.ts";
 import { sqlRows, type VariableStore } from "../../../../src/internal.ts";
-import { type StoreLine, variablesImport } from "../../../transfer/src/import-variables.ts";
-import { readRecords, takeEach } from "../../../transfer/src/transfer-lines.ts";
-import { variableRecord } from "../../../transfer/src/variable-records.ts";
+import { readFile } from "../../../transfer/src/transfer-lines.ts";
+import { restoreVariable } from "../../../transfer/src/variable-records.ts";
 import { SHOWN_TABLE } from "./shown-texts.ts";
 import { ALARM_TABLE } from "./sweep-alarm.ts";
 
-export interface StagedImportOptions {
-  /** The object's database, without a prefix. */
-  readonly sql: sqlRows.Sql;
-  /** The prefix of the tables that an import replaces. */
-  readonly prefix: string;
-  /** Opens the store whose tables have a prefix, and creates its tables. */
-  readonly open: (prefix: string) => VariableStore;
-}
-
 /**
  * Imports a file into separate tables, which replace the store's tables when the file is complete. Until then they
- * are not visible. If the process ends, they remain until `clear`.
+ * are not visible. If the process ends, they remain until `clear`. `open` creates and opens the tables with a prefix.
  */
-export function stagedImport({ sql, prefix, open }: StagedImportOptions) {
+export function stagedImport(
+  sql: sqlRows.Sql,
+  prefix: string,
+  open: (prefix: string) => VariableStore,
+) {
   const stagedPrefix = `${prefix}import_`;
   let isRunning = false;
   let isLeft = sqlRows.hasTable(sql, `${stagedPrefix}meta`);
@@ -46,10 +40,8 @@ export function stagedImport({ sql, prefix, open }: StagedImportOptions) {
     try {
       await clear();
       requireEmpty(store);
-      const records = readRecords<StoreLine>(body, variableRecord);
-      const variables = variablesImport(opened(), records);
-      await takeEach(records, (record) => variables.take(record));
-      variables.end();
+      const staged = opened();
+      await readFile(body, (record, bytes) => restoreVariable(staged, record, bytes));
       await store.sweep();
       sql.transaction(() => replace(store));
       store.forget();
@@ -67,7 +59,6 @@ export function stagedImport({ sql, prefix, open }: StagedImportOptions) {
     if (!isLeft) return;
     const staged = opened();
     staged.evictDue(Date.now(), Infinity);
-    staged.reset(0);
     for (const name of staged.transfer.names()) staged.delete(name);
     if (!(await staged.sweep())) return;
     sql.transaction(() => {

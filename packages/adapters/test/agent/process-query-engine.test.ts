@@ -57,7 +57,7 @@ it("ends with a program that is killed while a query runs", slow, async () => {
     await engine.run({
       sql: "SELECT count(*) AS n FROM \`$1\` a JOIN \`$1\` b ON a.a = b.a JOIN \`$1\` c ON b.a = c.a",
       tables: [{ key: "t 1", name: "$1" }], kept: [], parameters: [], names: ["a"], texts: [],
-      usesAllColumns: false, facts: { aliases: [], recursionSteps: 1, parameterChars: 0, isJoin: true },
+      usesAllColumns: false, aliases: [], recursionSteps: 1, isJoin: true,
     });
     console.log("ended");`;
   const parent = spawn(process.execPath, ["--input-type=module", "--eval", program]);

@@ -273,7 +273,7 @@ class ConversationTables implements contexts.ConversationQueries {
   }
 
   #clear(): void {
-    const cleared = this.databases?.clear(AUTHORITIES) ?? Promise.resolve();
+    const cleared = this.databases?.clear() ?? Promise.resolve();
     this.#context.state.waitUntil(
       cleared.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))),
     );

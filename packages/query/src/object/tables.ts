@@ -18,7 +18,6 @@ export class TablesObject extends DurableObject implements QueryEngine {
   readonly #storage: DurableObjectStorage;
   #engine: SqlQueryEngine;
   #usedMs = 0;
-  #isAlarmSet = false;
 
   constructor(state: DurableObjectState, env: Cloudflare.Env) {
     super(state, env);
@@ -42,20 +41,16 @@ export class TablesObject extends DurableObject implements QueryEngine {
 
   /** Drops the tables, unless there was a query meanwhile. */
   override async alarm(): Promise<void> {
-    this.#isAlarmSet = false;
     if (Date.now() < this.#usedMs + limits.idleMs) await this.#setAlarm();
     else await this.#dropAll();
   }
 
   async #setAlarm(): Promise<void> {
-    if (this.#isAlarmSet) return;
-    this.#isAlarmSet = true;
     if ((await this.#storage.getAlarm()) !== null) return;
     await this.#storage.setAlarm(Math.max(this.#usedMs, Date.now()) + limits.idleMs);
   }
 
   async #dropAll(): Promise<void> {
-    this.#isAlarmSet = false;
     this.#engine = new SqlQueryEngine(databaseIn(this.#storage));
     await this.#storage.deleteAll();
   }

@@ -1,0 +1,146 @@
+import { ByrefError } from "../../../src/errors.ts";
+import * as limits from "../../../src/limits.ts";
+import {
+  type ConversationData,
+  type contexts,
+  conversations,
+  hmacKey,
+  putValue,
+  type workerSettings,
+} from "../../../src/internal-edge.ts";
+import { encoding, sqlRows, streamOf, type VariableStore } from "../../../src/internal.ts";
+import { line, type LineOf } from "./transfer-format.ts";
+import { readHeader } from "./transfer-lines.ts";
+
+/** In the table `meta`: the number of parts of the file that an object stores. No conversation has it. */
+const PARTS = "parts";
+
+/** Stores a part of a file as a variable. Parts arrive in order; a part sent again replaces the first. */
+export async function storePart(
+  context: contexts.ConversationContext,
+  { part, of }: { readonly part: number; readonly of: number },
+  request: Request,
+): Promise<Response> {
+  const known = partsIn(context);
+  if (known === undefined && part > 1) throw noSuchImport();
+  if (known !== undefined && known !== of) {
+    throw new ByrefError("bad_request", `The first part has of=${known}, this one of=${of}.`);
+  }
+  const next = 1 + context.store.count();
+  if (part > next) throw new ByrefError("conflict", `Send part ${next} next.`, { next });
+  const { info } = await putValue(context, { name: nameOf(part), request, options: {} });
+  if (known === undefined) sqlRows.writeMeta(context.sql, PARTS, String(of));
+  return Response.json(info, { status: 201 });
+}
+
+/**
+ * Joins the parts into one file. Headers have the id of its conversation, and whether this server has sealed
+ * it; that the digest is right, the import checks.
+ */
+export async function joinParts(context: contexts.ConversationContext): Promise<Response> {
+  const { data } = context;
+  const of = partsIn(context) ?? 0;
+  if (data === undefined || data.store.count() < of) throw noSuchImport();
+  const { id } = await readHeader(streamOf(bytesOf(data, of)));
+  const file = new Response(streamOf(bytesOf(data, of)), {
+    headers: { ...NDJSON, "x-byref-id": id },
+  });
+  const tenant = conversations.tenantIn(context.state.id.name);
+  const end = endIn(await tailOf(data, of));
+  if (tenant !== undefined && end !== undefined) {
+    const isOurs = await isSeal(context.settings, tenant, end);
+    if (isOurs) file.headers.set("x-byref-sealed", "yes");
+  }
+  return file;
+}
+
+export const NDJSON = { "content-type": "application/x-ndjson; charset=utf-8" };
+
+/** The end line of a file's last characters. Undefined if there is none. */
+function endIn(tail: string): LineOf<"end"> | undefined {
+  try {
+    const { data } = line.safeParse(JSON.parse(tail.trimEnd().split("\n").at(-1) ?? ""));
+    return data?.type === "end" ? data : undefined;
+  } catch {
+    // The import rejects the file.
+    return undefined;
+  }
+}
+
+async function tailOf({ store }: ConversationData, of: number): Promise<string> {
+  let tail = "";
+  for (let part = of; part > 0 && tail.length < MAX_END_CHARS; part--) {
+    const { info, read, close } = openPart(store, part);
+    try {
+      const last = await read(Math.max(0, info.bytes - MAX_END_CHARS), info.bytes);
+      tail = new TextDecoder().decode(last) + tail;
+    } finally {
+      close();
+    }
+  }
+  return tail;
+}
+
+/** Longer than any end line that this server writes. */
+const MAX_END_CHARS = 512;
+
+async function* bytesOf({ store }: ConversationData, of: number): AsyncGenerator<Uint8Array> {
+  for (let part = 1; part <= of; part++) {
+    const { info, read, close } = openPart(store, part);
+    try {
+      for (let from = 0; from < info.bytes; from += limits.maxRecordBytes) {
+        yield await read(from, Math.min(from + limits.maxRecordBytes, info.bytes));
+      }
+    } finally {
+      close();
+    }
+  }
+}
+
+function openPart(store: VariableStore, part: number) {
+  const open = store.open(nameOf(part));
+  if (open === undefined) throw noSuchImport();
+  return open;
+}
+
+function nameOf(part: number): string {
+  return `part_${part}`;
+}
+
+/** Undefined before the first part. */
+function partsIn({ data, sql }: contexts.ConversationContext): number | undefined {
+  const known = data && sqlRows.readMeta(sql, PARTS);
+  return known === undefined ? undefined : Number(known);
+}
+
+function noSuchImport(): ByrefError {
+  const message = "There is no such import, or it has expired. Begin with part 1.";
+  return new ByrefError("not_found", message);
+}
+
+/**
+ * A file's seal: a signature of its digest and its tenant, with a key of this server's settings. A file with
+ * it was written by a server with these settings for this tenant, and nobody has changed it. Undefined if the
+ * settings have no secret.
+ */
+export async function sealOf(settings: workerSettings.Settings, tenant: string, sha256: string) {
+  const key = await hmacKey(settings, "export");
+  const seal = key && (await crypto.subtle.sign("HMAC", key, signed(tenant, sha256)));
+  return seal && encoding.toHex(new Uint8Array(seal));
+}
+
+/** True if a server with these settings sealed the digest for the tenant. */
+async function isSeal(
+  settings: workerSettings.Settings,
+  tenant: string,
+  { sha256, seal = "" }: LineOf<"end">,
+): Promise<boolean> {
+  const key = await hmacKey(settings, "export");
+  if (key === undefined || !/^[0-9a-f]{64}$/u.test(seal)) return false;
+  const bytes = Uint8Array.from(seal.match(/../gu) ?? [], (hex) => Number.parseInt(hex, 16));
+  return crypto.subtle.verify("HMAC", key, bytes, signed(tenant, sha256));
+}
+
+function signed(tenant: string, sha256: string): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify([tenant, sha256]));
+}
