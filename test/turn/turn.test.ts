@@ -269,6 +269,22 @@ describe("a variable that no longer exists", () => {
       expect(chat.history.newest()).not.toHaveProperty("display");
     },
   );
+
+  it.each([
+    ["the same", () => "$nyc.temp "],
+    ["others", (n: number) => `$nyc.t${n} `],
+  ])("is reported once for each reference, in a stream that stays short: %s", async (_, refer) => {
+    const chat = await withEvicted();
+    const references = Array.from({ length: 1_200 }, (_, n) => refer(n));
+    const said = references.join("");
+    const { chunks } = await chat.say({ steps: [[text(said), finish()]] });
+    expect(shownText(chunks)).toBe(said);
+    const different = [...new Set(references)].map((one) => one.trim()).slice(0, limits.maxItems);
+    const reported = dataOf(chunks, "data-unresolved");
+    expect(reported.map((data) => Object(data).reference)).toEqual(different);
+    const mostChars = 2 * said.length + 400 * reported.length;
+    expect(JSON.stringify(chunks).length).toBeLessThan(mostChars);
+  });
 });
 
 const done = [text("Done."), finish()];
