@@ -1,5 +1,5 @@
-import { compact, isObject, type Json } from "../../value/json.ts";
-import type { UIMessageChunk } from "ai";
+import { compact, type Json } from "../../value/json.ts";
+import type { FinishReason, UIMessageChunk } from "ai";
 import { codeOf, errorCodes } from "../../errors.ts";
 import { chunksOf } from "../../turn/history/message-chunks.ts";
 import { type StoredMessage, toUIMessage } from "../../turn/history/stored-message.ts";
@@ -78,40 +78,38 @@ export class PostedTurns {
 function endedTurn(id: string, { history, journal }: ConversationData): RequestedTurn | undefined {
   const message = history.get(id);
   if (message === undefined) return undefined;
+  const shown = toUIMessage(message, "display");
+  // Written at the end of the turn.
+  const metadata = message.metadata as StoredMetadata;
+  const { usage, savings, cost, finishReason } = metadata;
+  const end = endOf(metadata, message.finishReason);
   const isNewest = journal.head()?.id === id;
-  const log = isNewest ? TurnLog.ended(journal) : TurnLog.of(endChunks(message));
-  return { log, result: Promise.resolve(resultOf(message)), first: 0 };
+  const log = isNewest
+    ? TurnLog.ended(journal)
+    : TurnLog.of([
+        ...chunksOf(shown),
+        { type: "message-metadata", messageMetadata: metadata },
+        lastChunk(metadata, end),
+      ]);
+  const result = {
+    metadata: compact({ usage, savings, cost, finishReason }),
+    message: shown,
+    ...end,
+  };
+  return { log, result: Promise.resolve(result), first: 0 };
 }
 
-/** The message as chunks of a stream. */
-function endChunks(message: StoredMessage): readonly UIMessageChunk[] {
-  const { metadata } = message;
-  const about: UIMessageChunk = { type: "message-metadata", messageMetadata: metadata };
-  return [...chunksOf(toUIMessage(message, "display")), about, lastChunk(message)];
-}
+type StoredMetadata = TurnMetadata & { readonly error?: unknown; readonly stopped?: unknown };
+type End = Pick<TurnResult, "finishReason" | "error">;
 
-function lastChunk(message: StoredMessage): UIMessageChunk {
-  const { error, finishReason } = endOf(message);
-  if (isObject(message.metadata) && message.metadata.stopped === true) return { type: "abort" };
+function lastChunk({ stopped }: StoredMetadata, { error, finishReason }: End): UIMessageChunk {
+  if (stopped === true) return { type: "abort" };
   if (error === undefined) return { type: "finish", finishReason };
   return { type: "error", errorText: `${error.code}: ${error.message}` };
 }
 
-function resultOf(message: StoredMessage): TurnResult {
-  // Written at the end of the turn.
-  const { usage, savings, cost, finishReason } = message.metadata as TurnMetadata;
-  return {
-    metadata: compact({ usage, savings, cost, finishReason }),
-    message: toUIMessage(message, "display"),
-    ...endOf(message),
-  };
-}
-
-function endOf({
-  metadata,
-  finishReason = "stop",
-}: StoredMessage): Pick<TurnResult, "finishReason" | "error"> {
-  if (!isObject(metadata) || metadata.error === undefined) return { finishReason };
-  const code = codeOf({ code: metadata.error });
+function endOf({ error }: StoredMetadata, finishReason: FinishReason = "stop"): End {
+  if (error === undefined) return { finishReason };
+  const code = codeOf({ code: error });
   return { finishReason: "error", error: { code, message: errorCodes[code].title } };
 }

@@ -184,6 +184,21 @@ describe("an approval with another input", () => {
     });
   });
 
+  it("is no request any more, in plain text", async () => {
+    await withBank(async (own, { save }) => {
+      const plain = async (id: string, amount: number) => {
+        const init = json(approve({ amount, to: "$payee" }), { accept: "text/plain" });
+        return (await own.call("POST", `/conversations/c/approvals/${id}`, init)).text();
+      };
+      const first = approvalIn(own);
+      await save("payee", "Eve");
+      // What the person was shown is out of date: that the changed input waits is new.
+      const asked = await plain(first, 1);
+      expect(asked).toBe(`\n[approval: ${approvalIn(own)}]\n`);
+      expect(await plain(approvalIn(own), 2)).toBe("Done.");
+    });
+  });
+
   it("is read from the parts of a stock client, too", async () => {
     await withBank(async (own, { paid }) => {
       const approval = { id: approvalIn(own), approved: true, input: { amount: 7, to: "Bo" } };
