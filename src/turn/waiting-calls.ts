@@ -2,7 +2,7 @@ import { getToolName, isToolUIPart } from "ai";
 import { ByrefError, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { byteLength } from "../value/encoding.ts";
-import type { Json } from "../value/json.ts";
+import { compact, type Json } from "../value/json.ts";
 import { patched, type PatchOperation } from "../value/json-patch.ts";
 import { charsOf } from "../value/json-text.ts";
 import type { History } from "./history/history.ts";
@@ -84,7 +84,10 @@ export function decidedIn(
   const decided = approvals.flatMap((approval) => {
     const call = waiting.get(approval.approvalId);
     if (!waiting.delete(approval.approvalId) || call === undefined) return [];
-    return [{ approval: withInput(approval, call.input), call }];
+    const { patch, input = call.input, ...decision } = approval;
+    const check = (after: Json) => requireShort(charsOf(after, limits.maxRecordBytes));
+    const changed = patch && patched(input, patch, { spend: () => undefined, check });
+    return [{ approval: { ...decision, ...compact({ input: changed ?? approval.input }) }, call }];
   });
   requireShort(byteLength(JSON.stringify(decided.map(({ approval: { input = "" } }) => input))));
   if (decided.length > 0) return decided;
@@ -92,16 +95,6 @@ export function decidedIn(
     "approval_not_found",
     "No call is waiting for this approval any longer: it was decided, or another message was sent.",
   );
-}
-
-function withInput(
-  { patch, ...approval }: ApprovalResponse,
-  waited: Json,
-): DecidedCall["approval"] {
-  if (patch === undefined) return approval;
-  const check = (after: Json) => requireShort(charsOf(after, limits.maxRecordBytes));
-  const { input = waited } = approval;
-  return { ...approval, input: patched(input, patch, { spend: () => undefined, check }) };
 }
 
 /** A decision is stored with its input, in one row. */

@@ -63,17 +63,11 @@ export class History {
     // An edit may reuse an id. A separate key keeps the chunks from being overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
     const chars = JSON.stringify(parts).length;
+    const sizes = { chars, body_chars: body.length };
+    const row = { id, role, created_at: Date.parse(createdAt), ...sizes, chunks };
     const write = () => {
       if (chunks !== null) writeText(this.#chunks, chunks, body);
-      replaceRow(this.#sql, "message", {
-        id,
-        role,
-        created_at: Date.parse(createdAt),
-        chars,
-        body_chars: body.length,
-        chunks,
-        body: isLarge ? null : body,
-      });
+      replaceRow(this.#sql, "message", { ...row, body: isLarge ? null : body });
     };
     // A single statement needs no transaction of its own.
     if (isLarge) this.#atomically(write);
@@ -105,7 +99,7 @@ export class History {
     const { compacted } = this.#compaction;
     const last = lastToCompact(this.#recent, { ...options, compacted });
     if (last === undefined) return;
-    this.#compaction.add(this.between(this.#lastCompacted, last), options);
+    this.#compaction.add(this.#compactedTo(last, options));
     this.#cached = this.#recent.filter(({ seq }) => seq > last);
   }
 
@@ -118,8 +112,11 @@ export class History {
     const last = lastToCompact(next, { ...options, compacted });
     if (last === undefined) return { window: this.window(), compacted };
     const left = recent.filter((one) => one.seq > last).map(({ message }) => message);
-    const messages = this.between(this.#lastCompacted, last);
-    return { window: left, compacted: this.#compaction.after(messages, options) };
+    return { window: left, compacted: this.#compactedTo(last, options) };
+  }
+
+  #compactedTo(last: number, options: CompactionOptions) {
+    return this.#compaction.after(this.between(this.#lastCompacted, last), options);
   }
 
   /** Yields the messages after `seq` up to `last`, oldest first. Holds a few at a time. */
@@ -191,12 +188,10 @@ export class History {
     });
     const oldest = fits.at(-1);
     if (oldest === undefined) return { messages: [] };
-    const messages = this.#rowsFrom(numberIn(oldest, "seq"), end).map((row) =>
-      this.#messageFrom(row),
-    );
-    const [first] = messages;
-    const hasMore = fits.length < sizes.length;
-    return { messages, ...(hasMore && first !== undefined ? { next: first.id } : {}) };
+    const rows = this.#rowsFrom(numberIn(oldest, "seq"), end);
+    const messages = rows.map((row) => this.#messageFrom(row));
+    const next = fits.length < sizes.length ? messages[0]?.id : undefined;
+    return { messages, ...compact({ next }) };
   }
 
   /** True if a message has this id. Usually answered by the newest messages and the compaction alone. */
@@ -266,11 +261,8 @@ export class History {
 
   /** Returns the first message written after `seq`. Used to read all messages one by one, oldest first. */
   following(seq: number): { readonly seq: number; readonly message: StoredMessage } | undefined {
-    const row = firstRow(
-      this.#sql,
-      `SELECT * FROM message WHERE seq > ? ORDER BY seq LIMIT 1`,
-      seq,
-    );
+    const select = `SELECT * FROM message WHERE seq > ? ORDER BY seq LIMIT 1`;
+    const row = firstRow(this.#sql, select, seq);
     return row && this.#sizedFrom(row);
   }
 

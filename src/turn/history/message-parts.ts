@@ -9,12 +9,6 @@ export type ToolPart = Extract<MessagePart, { toolCallId: string }>;
 type Fields = Record<string, unknown>;
 type Chunk<Type extends UIMessageChunk["type"]> = Extract<UIMessageChunk, { type: Type }>;
 
-interface Written {
-  readonly parts: readonly MessagePart[];
-  readonly display?: readonly string[];
-  readonly receipt?: StoredReceipt;
-}
-
 export interface WrittenCall {
   readonly toolName: string;
   readonly toolCallId: string;
@@ -59,6 +53,8 @@ export interface Step {
   readonly receipt?: StoredReceipt;
 }
 
+const NONE: Pick<Step, "parts"> = { parts: [] };
+
 /**
  * An assistant message while it grows. Builds the same parts as a stock client does from the same chunks. The
  * texts are stored as the model wrote them; `display` has them as the person saw them, one per text part.
@@ -78,7 +74,7 @@ export class MessageParts {
   #stepDisplay: number;
 
   /** Starts a new message, or continues one that waited. */
-  constructor({ parts, display, receipt }: Written = { parts: [] }) {
+  constructor({ parts, display, receipt }: Pick<Step, "parts"> & Partial<Step> = NONE) {
     this.#parts = parts.map((part) => ({ ...part }));
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
     this.#display = [...(display ?? texts)];
@@ -236,29 +232,27 @@ export class MessageParts {
         return;
       case "text-start":
       case "reasoning-start":
-        this.#start(chunk);
-        return;
+        return this.#start(chunk);
       case "text-delta":
       case "reasoning-delta":
       case "text-end":
       case "reasoning-end":
-        this.#extend(chunk);
-        return;
+        return this.#extend(chunk);
       case "tool-input-start":
       case "tool-input-available":
       case "tool-input-error":
-        this.#toolInput(chunk);
-        return;
+        return this.#toolInput(chunk);
       case "tool-output-available":
       case "tool-output-error":
-        this.#toolOutput(chunk);
+        return this.#toolOutput(chunk);
+      case "tool-approval-request": {
+        const { toolCallId, approvalId: id, approvalDescriptor: descriptor } = chunk;
+        const approval = compact({ id, descriptor });
+        Object.assign(this.#partOf(toolCallId) ?? {}, { state: "approval-requested", approval });
         return;
-      case "tool-approval-request":
-        this.#approval(chunk);
-        return;
+      }
       case "tool-approval-response":
-        this.#answer(chunk);
-        return;
+        return this.#answer(chunk);
       case "tool-output-denied":
         Object.assign(this.#partOf(chunk.toolCallId) ?? {}, { state: "output-denied" });
         return;
@@ -319,12 +313,6 @@ export class MessageParts {
       part[field] = providerMetadata;
     }
     Object.assign(part, rest);
-  }
-
-  #approval(chunk: Chunk<"tool-approval-request">): void {
-    const { toolCallId, approvalId: id, approvalDescriptor: descriptor } = chunk;
-    const approval = compact({ id, descriptor });
-    Object.assign(this.#partOf(toolCallId) ?? {}, { state: "approval-requested", approval });
   }
 
   #answer(chunk: Chunk<"tool-approval-response">): void {
