@@ -116,11 +116,7 @@ export const conversations = later(() =>
 );
 
 export const conversation = later(() =>
-  listed().extend({
-    messages: count,
-    variables: count,
-    bytes: count,
-  }),
+  listed().extend({ messages: count, variables: count, bytes: count }),
 );
 
 export const message = later(() =>
@@ -243,10 +239,7 @@ export const variables = later(() =>
 export const deleted = later(() => z.strictObject({ deleted: names }));
 
 export const interpolated = later(() =>
-  z.strictObject({
-    text,
-    unresolved: z.array(z.looseObject({ code: text, message: text })),
-  }),
+  z.strictObject({ text, unresolved: z.array(z.looseObject({ code: text, message: text })) }),
 );
 
 export const turn = later(() =>
