@@ -8,7 +8,7 @@ import { NodeSql } from "../support/node-sql.ts";
 import { slow } from "../support/slow.ts";
 import { emptyHistory, START_MS, userMessage, readMessage } from "../support/turn.ts";
 import { type UIMessage, convertToModelMessages, tool } from "ai";
-import { chunksOf } from "../../src/turn/history/message-chunks.ts";
+import { chunksOf } from "../../src/edge/turns/posted-turns.ts";
 import * as z from "zod";
 import { toModelMessages } from "../../src/turn/history/prompt.ts";
 

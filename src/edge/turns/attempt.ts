@@ -1,7 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import { codeIn, limitOf, publicErrorOf, publicTextOf } from "../../errors.ts";
 import type { Post } from "../../turn/history/post.ts";
-import { summarizeOutline } from "../../turn/history/summarize.ts";
 import {
   type EventLog,
   eventVariable,
@@ -98,12 +97,11 @@ export async function attempt<Result>(
       },
     });
     data.events.add(ended(result));
-    const isCurrent = () => context.data === data;
-    const summary = summarizeOutline(data.history, equipped.agent, isCurrent);
+    const { summarize } = equipped.agent;
+    const summary = summarize && data.history.summarize(summarize, () => context.data === data);
     // No turn waits for it; if it fails, the outline stays.
-    context.state.waitUntil(
-      summary.catch((error: unknown) => logFailure(error, placeIn(context, "summary"))),
-    );
+    const log = (error: unknown) => void logFailure(error, placeIn(context, "summary"));
+    if (summary !== undefined) context.state.waitUntil(summary.catch(log));
     return result;
   } catch (error) {
     const { code, ...about } = publicErrorOf(error);

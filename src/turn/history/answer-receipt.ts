@@ -1,8 +1,7 @@
 import { getToolName, isToolUIPart } from "ai";
 import { figuresBeyond, figuresIn } from "../../value/figures.ts";
 import { compact } from "../../value/json.ts";
-import { changedIn } from "./message-parts.ts";
-import type { StoredSpan } from "./receipt.ts";
+import { changedIn, type StoredSpan } from "./message-parts.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** A place in a text part of the message as the person saw it. Positions are in UTF-16 code units. */

@@ -1,6 +1,7 @@
 import { parseExactly } from "../../value/exact-number.ts";
 import * as limits from "../../limits.ts";
 import { readText, SqlChunks, writeText } from "../../store/bytes/chunks.ts";
+import { withTimeLimit } from "../../value/deadline.ts";
 import { byteLength } from "../../value/encoding.ts";
 import { compact } from "../../value/json.ts";
 import {
@@ -21,6 +22,8 @@ import {
   type PastMessages,
   type SizedMessage,
 } from "./compaction.ts";
+import type { Agent } from "../agent.ts";
+import { type HistoryRecord, historyRecord } from "./history-record.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** Number of messages that are read in one query. Each is at most a megabyte, or read by itself. */
@@ -87,7 +90,7 @@ export class History {
   }
 
   /** The turns that are not in `window` any more. */
-  get compaction(): Pick<Compaction, "compacted" | "during" | "takeLines" | "summarize"> {
+  get compaction(): Pick<Compaction, "compacted" | "during"> {
     return this.#compaction;
   }
 
@@ -101,6 +104,32 @@ export class History {
     if (last === undefined) return;
     this.#compaction.add(this.#compactedTo(last, options));
     this.#cached = this.#recent.filter(({ seq }) => seq > last);
+  }
+
+  /**
+   * Replaces the outline's newest lines by the text that an agent's `summarize` returns for their turns. Once for each
+   * compaction. Rejects with what it throws, or after `modelSilenceMs`; then the lines stay. `isCurrent`: false once the
+   * history is no longer that of the conversation.
+   */
+  async summarize(
+    summarize: NonNullable<Agent["summarize"]>,
+    isCurrent: () => boolean,
+  ): Promise<void> {
+    // A conversation that is deleted meanwhile must not be written to.
+    const lines = isCurrent() ? this.#compaction.takeLines() : [];
+    const [first] = lines;
+    if (first === undefined) return;
+    const records: HistoryRecord[] = [];
+    let turn = first.from - 1;
+    for (const { message } of this.between(first.seq - 1, this.#lastCompacted)) {
+      if (message.role === "user") turn++;
+      records.push(historyRecord(message, turn));
+    }
+    const turns = [...Map.groupBy(records, (record) => record.turn).values()];
+    const work = (signal: AbortSignal) => summarize(turns, { signal });
+    const text: unknown = await withTimeLimit(limits.modelSilenceMs, work);
+    if (typeof text === "string" && text.trim() !== "" && isCurrent())
+      this.#compaction.summarize(lines, text);
   }
 
   /** Returns what `compact` and `window` would leave to a turn with an empty question. Writes nothing. */

@@ -1,7 +1,6 @@
 import type { FinishReason, UIMessage } from "ai";
 import { compact } from "../../value/json.ts";
-import type { Deferred, MessagePart } from "./message-parts.ts";
-import type { StoredReceipt } from "./receipt.ts";
+import type { Deferred, MessagePart, StoredReceipt } from "./message-parts.ts";
 import type { TimedAttempt } from "./timeline.ts";
 import type { PromptRecord } from "./variable-list.ts";
 

@@ -95,7 +95,7 @@ export async function callModel(
       write: output.write,
       onFirst: () => {
         observed?.firstOutput();
-        if (mustReset) output.reset?.();
+        if (mustReset) output.reset();
       },
       idSuffix: tries === 1 ? output.idSuffix : `${output.idSuffix}.${tries}`,
     });
@@ -110,17 +110,17 @@ export async function callModel(
       if (isOurs) throw error.cause;
       signal.throwIfAborted();
       // Once, unless a turn was sent in outline already.
-      const mayOutline = output.reset && (refused ?? request.outlined) === undefined;
-      const { prompt } = call?.options ?? {};
-      const isRefusal = mayOutline && prompt !== undefined && isRefused(error);
-      const turn = isRefusal ? refusedTurn(prompt, messageOf(error)) : undefined;
-      if (turn !== undefined && call !== undefined) {
-        refused = { ...turn, error: textOf(error, context) };
+      if (call !== undefined && (refused ?? request.outlined) === undefined && isRefused(error)) {
         const { options } = call;
-        call = { ...call, options: { ...options, prompt: withOutline(options.prompt, turn.turn) } };
-        continue;
+        const turn = refusedTurn(options.prompt, messageOf(error));
+        if (turn !== undefined) {
+          refused = { ...turn, error: textOf(error, context) };
+          const prompt = withOutline(options.prompt, turn.turn);
+          call = { ...call, options: { ...options, prompt } };
+          continue;
+        }
       }
-      const delayMs = output.reset && retryDelayMs(error, tries);
+      const delayMs = retryDelayMs(error, tries);
       if (delayMs === undefined) {
         if (error instanceof ByrefError) throw error;
         const also = refused === undefined ? "" : ` So it did ${withLess(refused)}.`;
@@ -229,11 +229,8 @@ type End = Part<"finish">;
 export interface ModelOutput {
   /** Receives each chunk as the model wrote it. Awaited before the next chunk. */
   readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
-  /**
-   * Removes the written part of this answer before another try writes its own. Without it, a failed call is
-   * not tried again.
-   */
-  readonly reset?: () => void;
+  /** Removes the written part of this answer before another try writes its own. */
+  readonly reset: () => void;
   /** Appended to the provider's ids of texts and reasoning, so that they are unique to this attempt. */
   readonly idSuffix: string;
 }
