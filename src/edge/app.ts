@@ -134,11 +134,13 @@ async function forward<Parts>(
   if (endpoint.isSocket === true) {
     // Browsers open sockets for any page and send its cookies along, with any authentication. Programs send no origin.
     const origin = raw.headers.get("origin");
-    if (origin !== null && !auth.isAllowedOrigin(origin, auth.hostOf(raw), settingsOf(context.env)))
-      throw new ByrefError(
-        "foreign_origin",
-        `Pages of ${origin} may not connect here; see CORS_ORIGINS.`,
-      );
+    if (
+      origin !== null &&
+      !auth.isAllowedOrigin(origin, auth.hostOf(raw), settingsOf(context.env))
+    ) {
+      const message = `Pages of ${origin} may not connect here; see CORS_ORIGINS.`;
+      throw new ByrefError("foreign_origin", message);
+    }
     names.push("upgrade");
   }
   const { id, body, header } = await receive(context, endpoint);

@@ -214,9 +214,8 @@ export const settingNames: readonly string[] = Object.keys(settingsSchema.shape)
  */
 export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
   const given = settingNames.filter((name) => typeof env[name] === "string" && env[name] !== "");
-  const result = settingsSchema.safeParse(
-    Object.fromEntries(given.map((name) => [name, env[name]])),
-  );
+  const pairs = given.map((name) => [name, env[name]]);
+  const result = settingsSchema.safeParse(Object.fromEntries(pairs));
   if (result.success) return result.data;
   const messages = result.error.issues.map(
     ({ path, message }) => `${path.map(String).join(".")} ${message}`,

@@ -63,11 +63,11 @@ export class Answer {
       onResolved: (source, text) =>
         account.addReferences({ authoredChars: source.length, resolvedChars: text.length }),
       onUnresolved: (unresolved) => {
-        // Each different one once, the first of them: what a model repeats must not fill a client's memory.
-        const { size } = this.#reported;
-        const isNew = this.#reported.add(unresolved.reference).size > size;
-        if (isNew && size < limits.maxItems)
-          emit({ type: "data-unresolved", data: unresolved, transient: true });
+        const { reference } = unresolved;
+        // The stream of an answer must not be many times as long as what the model wrote.
+        if (this.#reported.size >= limits.maxItems || this.#reported.has(reference)) return;
+        this.#reported.add(reference);
+        emit({ type: "data-unresolved", data: unresolved, transient: true });
       },
       onPlaced: (id, placed) => this.#place(id, placed),
       emit: (id, delta) => {

@@ -79,10 +79,8 @@ export function delegateTool(
       }
       // In a tainted turn the task itself is untrusted.
       const question = { prompt: input.task, call: { ...call, madeOf: labels } };
-      const [answer, inputDigest] = await Promise.all([
-        ask(calledAgent, question),
-        digestOf(input),
-      ]);
+      const asking = ask(calledAgent, question);
+      const [answer, inputDigest] = await Promise.all([asking, digestOf(input)]);
       const write: Write = {
         value: answer.value,
         name: { ...nameForCall(DELEGATE, { agent: input.agent }), inputDigest },

@@ -132,10 +132,7 @@ function recorderOf(replaced: LanguageModel) {
     const [first, ...rest] = received.prompt;
     const instructions = first?.role === "system" ? first.content : "";
     const others = first?.role === "system" ? rest : received.prompt;
-    const messages = others.map((message) => ({
-      role: message.role,
-      chars: charsOfMessage(message),
-    }));
+    const messages = others.map((one) => ({ role: one.role, chars: charsOfMessage(one) }));
     const chars = messages.reduce(
       (sum, message) => sum + message.chars,
       instructions.length + charsOfTools(received.tools),

@@ -61,10 +61,7 @@ function isSearch(tool: unknown): boolean {
 }
 
 /** The tool with which a model finds others, if there are any. Its parameter has a line for each, in their order. */
-export function findTools(
-  { names, finder }: DeferredTools,
-  tools: ToolSet,
-): readonly RuntimeTool[] {
+export function findTools({ names, finder }: DeferredTools, tools: ToolSet) {
   if (names.size === 0 && !isSearch(tools[finder])) return [];
   const known = [...names].map((name) => {
     const { description } = tools[name] ?? {};

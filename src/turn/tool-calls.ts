@@ -200,10 +200,8 @@ export class ToolCalls {
    */
   async #defer(calls: readonly ToolCall[]): Promise<readonly ToolCall[]> {
     const { agent, store } = this.#context;
-    const { tools, state } = this.#options;
-    const flows = calls.map(
-      ({ toolName, input }) => tools.get(toolName)?.flow(input, {}) ?? NO_FLOW,
-    );
+    const { state } = this.#options;
+    const flows = calls.map((call) => this.#flowOf(call) ?? NO_FLOW);
     const uses = flows.map((_, index) => usesIn(flows, index, store));
     const isOrdered = tagsOf(agent) !== undefined || uses.some(({ length }) => length > 0);
     if (!isOrdered) return calls;
@@ -227,6 +225,10 @@ export class ToolCalls {
       follows = [call.toolCallId];
     }
     return ready;
+  }
+
+  #flowOf({ toolName, input }: ToolCall): CallFlow | undefined {
+    return this.#options.tools.get(toolName)?.flow(input, {});
   }
 
   /** Removes the calls that need not wait any longer, and returns those whose values are there. */
@@ -258,10 +260,9 @@ export class ToolCalls {
     const { signal, observer } = this.#context;
     const { tools, state, remaker } = this.#options;
     const work = new LookupWork();
-    const flowOf = ({ toolName, input }: ToolCall) => tools.get(toolName)?.flow(input, {});
     const noTool = (name: string) =>
       new ByrefError("unknown_tool", noSuchTool(name, Object.keys(tools.all)));
-    const reads = calls.flatMap((call) => flowOf(call)?.reads ?? []);
+    const reads = calls.flatMap((call) => this.#flowOf(call)?.reads ?? []);
     await remaker.make(reads.map(({ name }) => name));
     const prepared = await Promise.all(
       calls.map(async (call) => {

@@ -130,11 +130,8 @@ export async function openToolbox(
     /** Wraps the model if it calls tools with tags. `newId` makes the ids of calls. */
     modelFor(model: LanguageModel, newId: () => string): LanguageModel {
       if (tags === undefined) return model;
-      return tags.model(resolvedModel(model), {
-        tools: plain,
-        newId,
-        syntaxes: options.syntaxes ?? [],
-      });
+      const { syntaxes = [] } = options;
+      return tags.model(resolvedModel(model), { tools: plain, newId, syntaxes });
     },
 
     /**

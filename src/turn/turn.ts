@@ -11,6 +11,7 @@ import type { Post } from "./history/post.ts";
 import { MAX_ATTEMPTS } from "./history/timeline.ts";
 import type { TurnHead } from "./log/journal.ts";
 import { type RecoveredLog, giveUpReason, nextAttempt } from "./log/recovery.ts";
+import type { StartedTurn } from "./log/turn-log.ts";
 import { TurnState } from "./log/turn-state.ts";
 import { Account } from "./spend/account.ts";
 import { isTaintedPrompt } from "./prompts.ts";
@@ -100,11 +101,9 @@ export async function resumeTurn(
   const message = history.newest();
   const id = message?.id ?? "";
   const isWritten = given.some(({ approval: { input } }) => input !== undefined);
-  const attempted = () => new Attempt(options, headFor(options, id));
   // An attempt of its own: nothing of it stays if an input may not run.
-  const decided = isWritten
-    ? await new Turn(options, attempted(), message).steps.pinned(given)
-    : given;
+  const tried = () => new Turn(options, new Attempt(options, headFor(options, id)), message);
+  const decided = isWritten ? await tried().steps.pinned(given) : given;
   const last = journal.head();
   const waited = [last, last?.paused].find((head) => head?.id === id);
   const head = compact({
@@ -126,10 +125,7 @@ export async function resumeTurn(
  * Continues a turn after a crash, from its recovered log. Restarts the newest step if the model had not
  * finished it, else recovers its tool calls. Rejects only if the storage fails.
  */
-export async function recoverTurn(
-  options: TurnOptions,
-  recoveredLog: RecoveredLog,
-): Promise<TurnResult> {
+export async function recoverTurn(options: TurnOptions, recoveredLog: RecoveredLog) {
   const attempt = Attempt.next(options);
   const { id, approvals, repeats } = attempt.head;
   if (repeats !== undefined) options.history.repeat(repeats);
@@ -375,7 +371,7 @@ export class Attempt {
     this.#start("interrupted", work);
   }
 
-  #start<Result>(turn: "new" | "waited" | "interrupted", work: () => Result): Result {
+  #start<Result>(turn: StartedTurn, work: () => Result): Result {
     const { log, journal } = this.#options;
     return this.#committed(() => log.start(journal, this.head, turn, work));
   }

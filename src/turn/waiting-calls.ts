@@ -2,7 +2,7 @@ import { getToolName, isToolUIPart } from "ai";
 import { ByrefError, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { byteLength } from "../value/encoding.ts";
-import { compact, type Json } from "../value/json.ts";
+import type { Json } from "../value/json.ts";
 import { patched, type PatchOperation } from "../value/json-patch.ts";
 import { charsOf } from "../value/json-text.ts";
 import type { History } from "./history/history.ts";
@@ -84,10 +84,12 @@ export function decidedIn(
   const decided = approvals.flatMap((approval) => {
     const call = waiting.get(approval.approvalId);
     if (!waiting.delete(approval.approvalId) || call === undefined) return [];
-    const { patch, input = call.input, ...decision } = approval;
+    const { patch, ...decision } = approval;
+    if (patch === undefined) return [{ approval: decision, call }];
     const check = (after: Json) => requireShort(charsOf(after, limits.maxRecordBytes));
-    const changed = patch && patched(input, patch, { spend: () => undefined, check });
-    return [{ approval: { ...decision, ...compact({ input: changed ?? approval.input }) }, call }];
+    const { input: before = call.input } = approval;
+    const input = patched(before, patch, { spend: () => undefined, check });
+    return [{ approval: { ...decision, input }, call }];
   });
   requireShort(byteLength(JSON.stringify(decided.map(({ approval: { input = "" } }) => input))));
   if (decided.length > 0) return decided;

@@ -77,10 +77,8 @@ async function identityOf(
 function requireLocal(request: Request, settings: Settings): void {
   const { LOCAL_SECRET } = settings;
   if (LOCAL_SECRET !== undefined && request.headers.get("x-byref-local") !== LOCAL_SECRET) {
-    throw new ByrefError(
-      "foreign_origin",
-      "This port is for npm start only; use the port that it prints.",
-    );
+    const message = "This port is for npm start only; use the port that it prints.";
+    throw new ByrefError("foreign_origin", message);
   }
   const host = hostOf(request);
   if (!LOCAL_HOSTS.has(host.replace(/:\d{1,5}$/, "").toLowerCase())) {
@@ -99,11 +97,7 @@ export function hostOf({ headers, url }: Request): string {
 }
 
 /** True for the server's own pages, and for origins that `CORS_ORIGINS` names. */
-export function isAllowedOrigin(
-  origin: string,
-  host: string,
-  { CORS_ORIGINS = [] }: Settings,
-): boolean {
+export function isAllowedOrigin(origin: string, host: string, { CORS_ORIGINS = [] }: Settings) {
   const isOwn = origin === `http://${host}` || origin === `https://${host}`;
   return isOwn || CORS_ORIGINS.includes(origin);
 }
@@ -175,11 +169,7 @@ export const byPath =
   };
 
 /** Returns the ticket's tenant; a key in the request is ignored. Removes the ticket from the request. */
-async function redeem(
-  context: Context<AppEnv>,
-  ticket: string,
-  settings: Settings,
-): Promise<string> {
+async function redeem(context: Context<AppEnv>, ticket: string, settings: Settings) {
   const { req } = context;
   // A ticket does not prove where a request comes from.
   if (settings.AUTH === "none") requireLocal(req.raw, settings);

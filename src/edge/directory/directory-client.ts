@@ -31,11 +31,7 @@ export function requireDirectory({ tenant }: SpendLimits, env: object): void {
  * The tenant's directory, in the given jurisdiction or the configured one. Undefined without the binding:
  * conversations are then not listed, and everything else works.
  */
-export function directoryOf(
-  env: object,
-  tenant: string,
-  jurisdiction?: string,
-): RemoteDirectory | undefined {
+export function directoryOf(env: object, tenant: string, jurisdiction?: string) {
   const { DIRECTORY }: Partial<Bindings> = env;
   if (DIRECTORY === undefined) return undefined;
   // In its own namespace, so no conversation's name equals a directory's name.

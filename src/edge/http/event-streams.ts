@@ -42,11 +42,7 @@ export class EventStreams {
     this.#news.end();
   }
 
-  async *#frames(
-    reader: Reader,
-    list: ListEvents,
-    after: number,
-  ): AsyncGenerator<Uint8Array, undefined> {
+  async *#frames(reader: Reader, list: ListEvents, after: number) {
     const encoder = new TextEncoder();
     this.#readers.add(reader);
     try {

@@ -91,15 +91,11 @@ export const prompt = later(() =>
   }),
 );
 
-const status = later(() =>
-  z.enum(["idle", "running", "waiting"]).describe("waiting: needs a person's approval"),
-);
-
 const listed = later(() =>
   z.strictObject({
     id: text,
     title: text.nullable(),
-    status: status(),
+    status: z.enum(["idle", "running", "waiting"]).describe("waiting: needs a person's approval"),
     createdAt: time,
     updatedAt: time,
   }),

@@ -112,10 +112,7 @@ export class R2Files implements Files {
   }
 
   /** Begins a file of the caller's. It is visible when the upload is complete. */
-  upload(
-    path: string,
-    { mediaType, visibility }: Pick<FileSummary, "mediaType" | "visibility">,
-  ): R2Upload {
+  upload(path: string, { mediaType, visibility }: Pick<FileSummary, "mediaType" | "visibility">) {
     return new R2Upload(this.#bucket, this.#keyOf(path), {
       httpMetadata: { contentType: mediaType },
       customMetadata: metadataOf({ visibility, sources: ["caller"] }),
@@ -207,11 +204,7 @@ function textOf(path: string, bytes: ArrayBuffer): string {
 }
 
 /** The conversation's files; undefined without a bucket binding. */
-export function filesIn(
-  env: Cloudflare.Env,
-  prefix: string,
-  onWrite?: OnWrite,
-): R2Files | undefined {
+export function filesIn(env: Cloudflare.Env, prefix: string, onWrite?: OnWrite) {
   const { BLOBS }: Partial<Bindings> = env;
   return BLOBS && new R2Files(BLOBS, prefix, onWrite);
 }

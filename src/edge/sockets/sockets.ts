@@ -121,7 +121,7 @@ export class Sockets {
       }
       const { lastSequence = -1 } = type === "resume" ? frame : {};
       // The index of the frame with number 0. Default: the first of the turn's own frames.
-      const { log, first = undefined } =
+      const { log, first } =
         type === "resume"
           ? { log: this.#context.queue.running, first: 0 }
           : await this.#beginTurn(request, turnOf(frame), asker);

@@ -31,10 +31,7 @@ export interface AnsweredTurn<Result> extends QueuedTurn<Result> {
 }
 
 /** Responds in the form that `Accept` requests. Default: the UI message stream. */
-export async function respond<Result>(
-  accept: string | null,
-  turn: AnsweredTurn<Result>,
-): Promise<Response> {
+export async function respond<Result>(accept: string | null, turn: AnsweredTurn<Result>) {
   const type = preferred(accept, ["text/event-stream", "application/json", "text/plain"]);
   const { log, first, result, place } = turn;
   if (type === "application/json") return turn.toResponse(await result);
@@ -128,10 +125,7 @@ async function* written(
  * Yields the frames available together until the log ends; an empty list after a long silence. Default of
  * `from`: the turn's own frames, once it has begun.
  */
-export async function* framesOf(
-  log: TurnLog,
-  from?: number,
-): AsyncGenerator<readonly Frame[], void> {
+export async function* framesOf(log: TurnLog, from?: number) {
   let first = from;
   let next = from ?? 0;
   for (;;) {

@@ -104,10 +104,8 @@ function refusal(error: unknown, isSecret: boolean): unknown {
   }
   if (!isSecret) return error;
   if (code !== "bad_json" && code !== "bad_value") return error;
-  return new ByrefError(
-    code,
-    "The body does not match its content type. It is secret, so it is not quoted.",
-  );
+  const message = "The body does not match its content type. It is secret, so it is not quoted.";
+  return new ByrefError(code, message);
 }
 
 /**

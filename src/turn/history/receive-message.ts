@@ -129,11 +129,7 @@ async function savedFile(
  * Parses text, JSON and CSV as over HTTP. All other content stays bytes, including content that does not match
  * its media type.
  */
-async function valueOf(
-  bytes: Uint8Array,
-  mediaType: string,
-  store: VariableStore,
-): Promise<Write["value"]> {
+async function valueOf(bytes: Uint8Array, mediaType: string, store: VariableStore) {
   const [type = ""] = mediaType.toLowerCase().split(";");
   const format = formatOf(type.trim());
   if (format === "bytes") return bytesOrRecords({ bytes, mediaType }, store);

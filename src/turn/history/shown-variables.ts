@@ -16,9 +16,7 @@ export interface ShownVariable {
 export const KEPT_AS = "kept as a variable: ";
 
 /** Finds the variables that the messages show, by name; of several mentions the last. Cost: linear. */
-export function shownVariables(
-  messages: readonly ModelMessage[],
-): ReadonlyMap<string, ShownVariable> {
+export function shownVariables(messages: readonly ModelMessage[]) {
   const shown = new Map<string, ShownVariable>();
   const inputs = new Map<string, unknown>();
   const add = (outputs: readonly Output[], toolCallId?: string) => {

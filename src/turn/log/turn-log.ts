@@ -27,8 +27,8 @@ export interface Frame {
   readonly edge?: "start" | "finish";
 }
 
-/** What an attempt begins with. */
-type TurnStart = "new" | "waited" | "interrupted";
+/** The turn at which an attempt starts. */
+export type StartedTurn = "new" | "waited" | "interrupted";
 
 export interface TurnLogOptions {
   /** Milliseconds since 1970. */
@@ -68,7 +68,7 @@ export class TurnLog {
    * Starts an attempt under this head, in one commit with the frames and changes of `work`: at a `new` turn, which
    * replaces the previous one, at one that has `waited`, or at one that was `interrupted`, which `recover` has restored.
    */
-  start<Result>(journal: Journal, head: TurnHead, turn: TurnStart, work: () => Result): Result {
+  start<Result>(journal: Journal, head: TurnHead, turn: StartedTurn, work: () => Result): Result {
     if (turn === "waited") {
       this.#restore(journal);
       this.#endRequest();

@@ -94,12 +94,10 @@ export function acceptablePrompt(prompt: Prompt, reader: PromptReader): Prompt {
   return isTemplate ? alternating(messages) : messages;
 }
 
-/** True for a message of the runtime: the list of variables, or calls that no provider takes back. */
-function isNote(message: Message): boolean {
-  return notes.has(message);
-}
-
-/** By identity: a person may begin a message in the same words. */
+/**
+ * Messages of the runtime: the list of variables, or calls that no provider takes back. By identity: a person may begin a
+ * message in the same words.
+ */
 const notes = new WeakSet<Message>();
 
 class Calls {
@@ -300,7 +298,7 @@ function alternating(messages: readonly Message[]): Message[] {
   for (const message of messages) {
     const last = all.at(-1);
     const at = all.length - 1;
-    if (message.role === "user" && last?.role === "tool" && isNote(message)) {
+    if (message.role === "user" && last?.role === "tool" && notes.has(message)) {
       all[at] = withNote(last, textOf(message));
     } else if (message.role === "user" && last?.role === "user") {
       all[at] = { ...last, content: joined([...last.content, ...message.content]) };
@@ -388,7 +386,9 @@ export function refusedTurn(prompt: Prompt, errorText: string): RefusedTurn | un
     const [from = 0, to = prompt.length] = starts.slice(turn, turn + 2);
     if (place !== undefined) return from <= place && place < to;
     if (hasImages) return turn === newest;
-    return prompt.slice(from, to).some((message) => !isText(message));
+    return prompt.slice(from, to).some(({ role, content }) => {
+      return role !== "system" && content.some((part) => part.type !== "text");
+    });
   };
   const turn = starts.findIndex((_, at) => isOf(at));
   const start = prompt[starts[turn] ?? -1];
@@ -443,11 +443,8 @@ function startOf(said: string): string {
 }
 
 function turnStarts(prompt: Prompt): readonly number[] {
-  return prompt.flatMap((message, at) => (message.role === "user" && !isNote(message) ? at : []));
-}
-
-function isText({ role, content }: Message): boolean {
-  return role === "system" || content.every((part) => part.type === "text");
+  const isStart = (message: Message) => message.role === "user" && !notes.has(message);
+  return prompt.flatMap((message, at) => (isStart(message) ? at : []));
 }
 
 /** The position of the message that an error names. Undefined if it names none. */

@@ -124,6 +124,11 @@ describe("an approval with another input", () => {
       { approved: true, patch: [{ op: "remove", path: "/no" }] },
     ],
     [
+      "a patch that leaves nothing",
+      "invalid_tool_input",
+      { approved: true, patch: [{ op: "replace", path: "", value: null }] },
+    ],
+    [
       "a patch whose test fails",
       "edit_conflict",
       { approved: true, patch: [{ op: "test", path: "/amount", value: 1 }] },
