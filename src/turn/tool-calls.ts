@@ -17,7 +17,7 @@ import {
 } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
 import type { TurnState } from "./log/turn-state.ts";
-import { type Failed, failed, noSuchTool, shownInput } from "../tool/policy.ts";
+import { type Failed, noSuchTool, shownInput } from "../tool/policy.ts";
 import type { Remaker } from "./remake.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
@@ -260,8 +260,10 @@ export class ToolCalls {
     const { signal, observer } = this.#context;
     const { tools, state, remaker } = this.#options;
     const work = new LookupWork();
-    const noTool = (name: string) =>
-      new ByrefError("unknown_tool", noSuchTool(name, Object.keys(tools.all)));
+    const noTool = (name: string): Failed => {
+      const message = noSuchTool(name, Object.keys(tools.all));
+      return { kind: "failed", code: "unknown_tool", message };
+    };
     const reads = calls.flatMap((call) => this.#flowOf(call)?.reads ?? []);
     await remaker.make(reads.map(({ name }) => name));
     const prepared = await Promise.all(
@@ -273,7 +275,7 @@ export class ToolCalls {
         const ready = await tools.get(toolName)?.prepare(input, options);
         return {
           call: { ...call, idempotencyKey: key },
-          ready: await this.#withDiffs(ready ?? failed(noTool(toolName)), call.pin),
+          ready: await this.#withDiffs(ready ?? noTool(toolName), call.pin),
         };
       }),
     );

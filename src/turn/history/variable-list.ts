@@ -112,12 +112,7 @@ export class VariableList {
       );
     const hasText =
       handles.some(({ output: { type, count } }) => isLong({ type, chars: count })) ||
-      // What a model wrote, as a value or as an input of a call, it may want to edit.
-      missing.some(
-        (info) =>
-          info.visibility === "model" &&
-          isLong(info, info.type === "string" || info.tool === AUTHOR),
-      );
+      missing.some((info) => info.visibility === "model" && (isLong(info) || isWritten(info)));
     if (hasText || total - current.size > limits.maxListedVariables) this.#reach("text");
   }
 
@@ -210,11 +205,13 @@ const REMOVED = 0;
 /** Ends the line of a value that is made of an older version of another. */
 const STALE = " (stale)";
 
-function isLong(
-  { type, chars }: { readonly type: unknown; readonly chars: unknown },
-  isText = type === "string",
-): boolean {
-  return isText && typeof chars === "number" && chars > limits.maxShownResultChars;
+function isLong({ type, chars }: { readonly type: unknown; readonly chars: unknown }): boolean {
+  return type === "string" && typeof chars === "number" && chars > limits.maxShownResultChars;
+}
+
+/** True for what a model wrote, as a value or as an input of a call, and may want to edit. */
+function isWritten({ tool, chars }: VariableInfo): boolean {
+  return tool === AUTHOR && chars > limits.maxShownResultChars;
 }
 
 function shortAbout(info: VariableInfo, hidesUntrusted: boolean): string {
