@@ -68,11 +68,8 @@ async function callWith(options: Calling) {
     idSuffix: "",
     reset: () => void log.push({ type: "reset-step" }),
   };
-  const outcome: { result?: CallResult; error?: unknown } = await callModel(
-    context,
-    request,
-    output,
-  ).then(
+  const calling = callModel(context, request, output);
+  const outcome: { result?: CallResult; error?: unknown } = await calling.then(
     (result) => ({ result }),
     (error: unknown) => ({ error }),
   );

@@ -173,10 +173,13 @@ describe("an approval with another input", () => {
       const forged = { ...approve({ amount: 1, to: "$payee" }), pin: "forged", digest: "forged" };
       await save("payee", "Eve");
       const [first = ""] = approvalsIn(own);
-      await (await decide(own, first, forged)).text();
-      // What the person was shown is out of date: they are asked about what would run now.
-      expect(paid).toEqual([]);
+      const init = json(forged, { accept: "text/plain" });
+      const response = await own.call("POST", `/conversations/c/approvals/${first}`, init);
+      const said = await response.text();
+      // What the person was shown is out of date: they are asked about what would run now, and nothing else.
       const [again = ""] = approvalsIn(own);
+      expect(said).toBe(`\n[approval: ${again}]\n`);
+      expect(paid).toEqual([]);
       expect(again).not.toBe(first);
       expect(messagesOf(own).at(-1)?.parts[1]).toMatchObject({
         input: WRITTEN,
@@ -186,21 +189,6 @@ describe("an approval with another input", () => {
       await own.awake();
       await (await decide(own, again, { approved: true })).text();
       expect(paid).toEqual([{ amount: 1, to: "Eve" }]);
-    });
-  });
-
-  it("is no request any more, in plain text", async () => {
-    await withBank(async (own, { save }) => {
-      const plain = async (id: string, amount: number) => {
-        const init = json(approve({ amount, to: "$payee" }), { accept: "text/plain" });
-        return (await own.call("POST", `/conversations/c/approvals/${id}`, init)).text();
-      };
-      const first = approvalIn(own);
-      await save("payee", "Eve");
-      // What the person was shown is out of date: that the changed input waits is new.
-      const asked = await plain(first, 1);
-      expect(asked).toBe(`\n[approval: ${approvalIn(own)}]\n`);
-      expect(await plain(approvalIn(own), 2)).toBe("Done.");
     });
   });
 
