@@ -5,8 +5,8 @@
 
 // --- Items ---
 /**
- * A long list: references of an input, keys that a failed lookup compares, variables of a page, tombstones, spans
- * of a receipt or trace, directives and files of a template.
+ * A long list: references of an input, those of an answer that are reported as unresolved, keys that a failed lookup
+ * compares, variables of a page, tombstones, spans of a receipt or trace, directives and files of a template.
  */
 export const maxItems = 1_000;
 /**

@@ -53,16 +53,13 @@ export function apiOf({ plans, transfer, files, queries, gateway }: ApiOptions):
 
 /** The values of who asks have the endpoints of a conversation's variables, and its export, in their own object. */
 function userEndpoints(all: Required<Api>["conversation"]): Required<Api>["conversation"] {
-  const shared = all.filter(({ path }) =>
-    /^\/conversations\/:id\/(?:variables|export)/u.test(path),
-  );
-  const own = shared.map((one): (typeof all)[number] => ({
-    ...one,
-    path: one.path.replace("/conversations/:id", "/user"),
-    summary: `${one.summary}: of the user who asks`,
-    handle: ({ params, ...incoming }, parts) =>
-      one.handle({ ...incoming, params: { ...params, id: "user" } }, parts),
-  }));
+  const own = all.flatMap((one): typeof all => {
+    if (!/^\/conversations\/:id\/(?:variables|export)/u.test(one.path)) return [];
+    const path = one.path.replace("/conversations/:id", "/user");
+    const handle: typeof one.handle = ({ params, ...incoming }, parts) =>
+      one.handle({ ...incoming, params: { ...params, id: "user" } }, parts);
+    return [{ ...one, path, summary: `${one.summary}: of the user who asks`, handle }];
+  });
   return [...own, userDeletionEndpoint];
 }
 
@@ -80,7 +77,7 @@ const coreApi: Api = {
     InterpolateBody: interpolateBody,
     ...Object.fromEntries(
       Object.entries(schemas).map(([name, schema]) => [
-        name[0]?.toUpperCase() + name.slice(1),
+        name.replace(/^./u, (letter) => letter.toUpperCase()),
         schema,
       ]),
     ),

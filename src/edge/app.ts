@@ -38,11 +38,11 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
   ]);
   const app = new Hono<AppEnv>();
   const serve = (isOpen: boolean) => {
-    for (const endpoint of api.worker.filter((one) => (one.isOpen ?? false) === isOpen)) {
-      app.on(endpoint.method, endpoint.path, (context) => {
+    for (const one of api.worker.filter((one) => (one.isOpen ?? false) === isOpen)) {
+      app.on(one.method, one.path, (context) => {
         const { req } = context;
         const text = () => readText(context);
-        return endpoint.handle({ request: req.raw, params: req.param(), text }, context);
+        return one.handle({ request: req.raw, params: req.param(), text }, context);
       });
     }
   };
@@ -132,7 +132,15 @@ async function forward<Parts>(
   parseHeaders(endpoint, raw.headers);
   const names = [...COMMON_HEADERS, ...Object.keys(endpoint.headers ?? {})];
   if (endpoint.isSocket === true) {
-    requireOwnPage(context);
+    // Browsers open sockets for any page and send its cookies along, with any authentication. Programs send no origin.
+    const origin = raw.headers.get("origin");
+    if (
+      origin !== null &&
+      !auth.isAllowedOrigin(origin, auth.hostOf(raw), settingsOf(context.env))
+    ) {
+      const message = `Pages of ${origin} may not connect here; see CORS_ORIGINS.`;
+      throw new ByrefError("foreign_origin", message);
+    }
     names.push("upgrade");
   }
   const { id, body, header } = await receive(context, endpoint);
@@ -181,21 +189,6 @@ async function receive<Parts>(
   }
   const hasBody = endpoint.body !== undefined || endpoint.content !== undefined;
   return hasBody ? { body: await readText(context) } : {};
-}
-
-/**
- * Requires an allowed origin, with any authentication: browsers open sockets for any page and send its
- * cookies along. The origin must be the server's own, or in `CORS_ORIGINS`; programs send none.
- */
-function requireOwnPage({ env, req: { raw } }: Context<AppEnv>): void {
-  const origin = raw.headers.get("origin");
-  if (origin === null) return;
-  const host = raw.headers.get("host") ?? new URL(raw.url).host;
-  if (auth.isAllowedOrigin(origin, host, settingsOf(env))) return;
-  throw new ByrefError(
-    "foreign_origin",
-    `Pages of ${origin} may not connect here; see CORS_ORIGINS.`,
-  );
 }
 
 /**

@@ -234,15 +234,14 @@ export class ConversationContext {
   }
 
   /** The same for a turn or a run that continues. */
-  askedOf({
-    asker,
-    conversation,
-  }: Pick<TurnHead, "conversation"> & { readonly asker?: Identity | undefined }): AgentContext {
-    return this.askedBy(ofTenant(asker, this), conversation);
+  askedOf(head: Pick<TurnHead, "conversation"> & { asker?: Identity | undefined }): AgentContext {
+    return this.askedBy(ofTenant(head.asker, this), head.conversation);
   }
 
   /** Services for the runtime's own tools in a turn. */
-  servicesFor(asked: AgentContext): PlatformServices {
+  servicesFor(
+    asked: AgentContext,
+  ): PlatformServices & Required<Pick<PlatformServices, "findAgent">> {
     const { env, prefix, setup, queries, plans } = this;
     const files = filesIn(env, prefix, (file) =>
       this.data?.events.add({ type: "file.saved", file }),

@@ -53,14 +53,6 @@ export interface ConversationInfo extends ConversationSummary {
   readonly bytes: number;
 }
 
-interface Meta {
-  /** Undefined unless a client set it. */
-  readonly title: string | undefined;
-  readonly created: number;
-  /** When the import began that made it. */
-  readonly imported?: number;
-}
-
 /** The stored data of a conversation: messages, variables, events, title. */
 export class ConversationData {
   readonly store: VariableStore;
@@ -73,8 +65,8 @@ export class ConversationData {
   readonly isNew: boolean;
   readonly #idleMs: number;
   readonly #variableIdleMs: number;
-  /** Cached after the first read. */
-  #known: Meta | undefined;
+  /** `created`; `title` if a client set it; `imported`: when the import began that made it. Cached after the first read. */
+  #known: ReadonlyMap<string, string> | undefined;
   #variable: HistoryVariable | undefined;
   /** The default title, and the first message it was read from, which may be large. */
   #words: { readonly first: string; readonly title: string | undefined } | undefined;
@@ -101,7 +93,7 @@ export class ConversationData {
     this.postKeys = new PostKeys(sql);
     this.events = new EventLog(sql, { isNew, ...compact({ onFlush: onEvents }) });
     this.store.observe((change) => this.events.addChange(change));
-    if (isNew) this.#known = { title: undefined, created: nowMs };
+    if (isNew) this.#known = new Map([["created", String(nowMs)]]);
   }
 
   get info(): ConversationInfo {
@@ -114,12 +106,12 @@ export class ConversationData {
   }
 
   get summary(): ConversationSummary {
-    const { title, created } = this.#meta;
+    const created = this.#createdMs;
     const [newest] = this.store.list({ last: 1 });
     const writtenMs = newest === undefined ? 0 : Date.parse(newest.updatedAt);
     const updatedMs = Math.max(created, this.history.lastMs() ?? 0, writtenMs);
     return {
-      title: title ?? this.#firstWords() ?? null,
+      title: this.givenTitle ?? this.#firstWords() ?? null,
       createdAt: new Date(created).toISOString(),
       updatedAt: new Date(updatedMs).toISOString(),
     };
@@ -127,8 +119,7 @@ export class ConversationData {
 
   /** When the conversation began here; unlike `createdAt`, also of an import. In milliseconds since 1970. */
   get bornMs(): number {
-    const { created, imported = created } = this.#meta;
-    return imported;
+    return Number(this.#meta.get("imported") ?? this.#createdMs);
   }
 
   /** True if nothing was ever written. */
@@ -138,7 +129,7 @@ export class ConversationData {
 
   /** The title set by a client; undefined if none was set. */
   get givenTitle(): string | undefined {
-    return this.#meta.title;
+    return this.#meta.get("title");
   }
 
   setTitle(title: string): void {
@@ -153,9 +144,13 @@ export class ConversationData {
 
   /** Time of the last message, write or access, in milliseconds since 1970. */
   get lastActiveMs(): number {
-    const { created } = this.#meta;
     const lastAccessMs = this.store.lastAccessMs() ?? 0;
-    return Math.max(created, this.history.lastMs() ?? 0, lastAccessMs, this.events.lastActiveMs);
+    return Math.max(
+      this.#createdMs,
+      this.history.lastMs() ?? 0,
+      lastAccessMs,
+      this.events.lastActiveMs,
+    );
   }
 
   /** Time of the next maintenance, even without requests. */
@@ -202,19 +197,15 @@ export class ConversationData {
     return this.#words.title;
   }
 
-  get #meta(): Meta {
-    this.#known ??= this.#readMeta();
-    return this.#known;
+  get #createdMs(): number {
+    return Number(this.#meta.get("created") ?? 0);
   }
 
-  #readMeta(): Meta {
-    const rows = this.sql.all(
-      `SELECT key, value FROM meta WHERE key IN ('title', 'created', 'imported')`,
-    );
-    const values = new Map(rows.map((row) => [textIn(row, "key"), textIn(row, "value")]));
-    const [title, imported] = [values.get("title"), values.get("imported")];
-    const created = Number(values.get("created") ?? 0);
-    return { title, created, ...(imported !== undefined && { imported: Number(imported) }) };
+  get #meta(): ReadonlyMap<string, string> {
+    if (this.#known !== undefined) return this.#known;
+    const select = `SELECT key, value FROM meta WHERE key IN ('title', 'created', 'imported')`;
+    const rows = this.sql.all(select);
+    return (this.#known = new Map(rows.map((row) => [textIn(row, "key"), textIn(row, "value")])));
   }
 
   #setMeta(key: string, value: string): void {

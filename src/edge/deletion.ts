@@ -54,8 +54,7 @@ export class Deletion {
   }
 
   start(): Promise<void> {
-    this.#deletion ??= this.#untilDone(this.#stopAndDelete());
-    return this.#deletion;
+    return (this.#deletion ??= this.#untilDone(this.#stopAndDelete()));
   }
 
   /**

@@ -22,10 +22,7 @@ export function logIfFailure(error: unknown, place: FailurePlace): { readonly in
  * Logs a failure as one line of JSON, and returns its id. The line has no message, because messages may quote
  * values: the cause is the error's class, with the places in the code that it passed.
  */
-export function logFailure(
-  error: unknown,
-  { tenant, conversation, request }: FailurePlace,
-): string {
+export function logFailure(error: unknown, { tenant, conversation, request }: FailurePlace) {
   const id = crypto.randomUUID();
   const platform = PLATFORM_CODE.exec(messageOf(error))?.[0];
   const cause = { name: classOf(error), platform, at: framesOf(error) };

@@ -52,17 +52,16 @@ const jwksUrl = z.url({ error: "must be a URL", abort: true }).refine(
 /** In the form that URLs use. */
 export const LOCAL_HOSTS: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
+/** In the form that browsers send. */
 const origins = z
   .string()
   .transform((text) => text.split(",").map((origin) => origin.trim()))
-  .refine((origins) => origins.every(isOrigin), {
-    error: "must be origins, separated by commas: https://app.example, http://localhost:5173",
-  });
-
-/** True for an origin in the form that browsers send. */
-function isOrigin(text: string): boolean {
-  return /^https?:[^*]+$/.test(text) && URL.parse(text)?.origin === text;
-}
+  .refine(
+    (all) => all.every((one) => /^https?:[^*]+$/.test(one) && URL.parse(one)?.origin === one),
+    {
+      error: "must be origins, separated by commas: https://app.example, http://localhost:5173",
+    },
+  );
 
 const MCP_NAME = "must be a name of up to 32 letters, digits and _ that begins with a letter";
 
@@ -112,24 +111,22 @@ const otlpHeaders = z
   .string()
   .transform((text) => {
     const pairs = text.split(",").filter((pair) => pair.trim() !== "");
-    return Object.fromEntries(pairs.map(otlpHeader));
+    try {
+      return Object.fromEntries(
+        pairs.map((pair) => {
+          const [name = "", ...value] = pair.split("=");
+          return [name.trim(), value.length > 0 && decodeURIComponent(value.join("=").trim())];
+        }),
+      );
+    } catch {
+      return undefined;
+    }
   })
   .pipe(
     z.custom<Readonly<Record<string, string>>>(isHeaders, {
       error: "must be of the form <name>=<value>,… with values percent-encoded",
     }),
   );
-
-function otlpHeader(pair: string): readonly [name: string, value: string | undefined] {
-  const at = pair.indexOf("=");
-  if (at === -1) return ["", undefined];
-  const name = pair.slice(0, at).trim();
-  try {
-    return [name, decodeURIComponent(pair.slice(at + 1).trim())];
-  } catch {
-    return [name, undefined];
-  }
-}
 
 /** Every setting of the Worker: variables and secrets, all of them text. */
 const settingsSchema = z
@@ -217,9 +214,8 @@ export const settingNames: readonly string[] = Object.keys(settingsSchema.shape)
  */
 export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
   const given = settingNames.filter((name) => typeof env[name] === "string" && env[name] !== "");
-  const result = settingsSchema.safeParse(
-    Object.fromEntries(given.map((name) => [name, env[name]])),
-  );
+  const pairs = given.map((name) => [name, env[name]]);
+  const result = settingsSchema.safeParse(Object.fromEntries(pairs));
   if (result.success) return result.data;
   const messages = result.error.issues.map(
     ({ path, message }) => `${path.map(String).join(".")} ${message}`,

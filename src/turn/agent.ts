@@ -177,27 +177,13 @@ export async function resolveAgent<Env extends object>(
   definition: AgentDefinition<Env>,
   context: AgentContext<Env>,
 ): Promise<Agent> {
-  const { instructions, tools, policies, mcpServers, ...others } = definition;
-  const values = await Promise.all([
-    valueFor(instructions, context),
-    valueFor(tools, context),
-    valueFor(policies, context),
-    valueFor(mcpServers, context),
-  ]);
-  return {
-    ...others,
-    context,
-    instructions: values[0],
-    tools: values[1],
-    ...compact({ policies: values[2], mcpServers: values[3] }),
-  };
-}
-
-async function valueFor<Value extends object | string | undefined, Env>(
-  given: ForContext<Value, Env>,
-  context: AgentContext<Env>,
-): Promise<Value> {
-  return typeof given === "function" ? given(context) : given;
+  const { instructions, tools, policies, mcpServers } = definition;
+  const given = Object.entries(compact({ instructions, tools, policies, mcpServers }));
+  const values = given.map(async ([name, value]): Promise<[string, unknown]> => {
+    return [name, typeof value === "function" ? await value(context) : value];
+  });
+  // Each function returns a value of its type.
+  return { ...definition, context, ...Object.fromEntries(await Promise.all(values)) } as Agent;
 }
 
 /** True if the model receives this one of the runtime's own tools. */

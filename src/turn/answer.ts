@@ -36,6 +36,10 @@ export interface AnswerOptions {
 export class Answer {
   readonly #emit: (chunk: UIMessageChunk) => void;
   readonly #texts: TextsExpander;
+  /** The expanded text of what is written now, which is emitted as one delta. */
+  #unsent = { id: "", delta: "" };
+  /** References that stay as written and were reported. */
+  readonly #reported = new Set<string>();
   readonly #store: VariableStore;
   readonly #parts: MessageParts;
   readonly #remaker: Remaker | undefined;
@@ -57,29 +61,43 @@ export class Answer {
       ...references,
       ...knownNamesOf(new ScopedStore(context.store, options.scope)),
       onResolved: (source, text) =>
-        account.addReferences({
-          authoredChars: source.length,
-          resolvedChars: text.length,
-        }),
-      onUnresolved: (unresolved) =>
-        emit({ type: "data-unresolved", data: unresolved, transient: true }),
+        account.addReferences({ authoredChars: source.length, resolvedChars: text.length }),
+      onUnresolved: (unresolved) => {
+        const { reference } = unresolved;
+        // The stream of an answer must not be many times as long as what the model wrote.
+        if (this.#reported.size >= limits.maxItems || this.#reported.has(reference)) return;
+        this.#reported.add(reference);
+        emit({ type: "data-unresolved", data: unresolved, transient: true });
+      },
       onPlaced: (id, placed) => this.#place(id, placed),
       emit: (id, delta) => {
         parts.show(id, delta);
-        emit({ type: "text-delta", id, delta });
+        const { id: last, delta: unsent } = this.#unsent;
+        if (id !== last || unsent.length + delta.length > limits.maxPieceChars) this.#send();
+        this.#unsent = { id, delta: this.#unsent.delta + delta };
       },
     });
   }
 
   /** Writes a chunk. Await the returned promise, if any, before the next call. */
   write(chunk: UIMessageChunk): void | Promise<void> {
-    if (chunk.type === "text-delta") return this.#writeText(chunk);
-    return this.#texts.pass(chunk, () => this.#emit(chunk));
+    let writing;
+    if (chunk.type === "text-delta") {
+      const { id, delta, providerMetadata } = chunk;
+      if (providerMetadata !== undefined) this.#emit({ ...chunk, delta: "" });
+      writing = this.#texts.write(id, delta);
+    } else {
+      writing = this.#texts.pass(chunk, () => {
+        this.#send();
+        this.#emit(chunk);
+      });
+    }
+    return writing === undefined ? this.#send() : writing.then(() => this.#send());
   }
 
   /** Emits held text. Called at the end, after an error, and when the turn is stopped. */
   async flush(): Promise<void> {
-    await this.#texts.flush();
+    await this.#texts.flush().finally(() => this.#send());
     await Promise.all(this.#digests.splice(0));
   }
 
@@ -91,6 +109,12 @@ export class Answer {
   /** Continues after texts that were already shown. Drops held text. */
   restart(shown: readonly string[]): void {
     this.#texts.restart(shown);
+  }
+
+  #send(): void {
+    const { id, delta } = this.#unsent;
+    this.#unsent = { id, delta: "" };
+    if (delta !== "") this.#emit({ type: "text-delta", id, delta });
   }
 
   /** Records where a value comes from, before its text is shown. */
@@ -111,10 +135,7 @@ export class Answer {
     if (span === undefined || value === undefined) return;
     const digest = this.#digestOf(value);
     if (digest === undefined) return;
-    const note = async () => {
-      span.digest = await digest;
-    };
-    this.#digests.push(note());
+    this.#digests.push(digest.then((text) => void (span.digest = text)));
   }
 
   /** Undefined once `maxInsertedChars` are used up. Readers share a value, which is often written several times. */
@@ -126,12 +147,6 @@ export class Answer {
     const digest = digestOf(value);
     if (!isScalar(value)) this.#known.set(value, digest);
     return digest;
-  }
-
-  #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {
-    const { id, delta, providerMetadata } = chunk;
-    if (providerMetadata !== undefined) this.#emit({ ...chunk, delta: "" });
-    return this.#texts.write(id, delta);
   }
 }
 

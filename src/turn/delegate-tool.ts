@@ -51,19 +51,16 @@ export type AskAgent = (
   question: { readonly prompt: string; readonly call: CallOptions },
 ) => Promise<ModelAnswer>;
 
-interface DelegateOptions {
-  /** The agents that may be called: at least one. */
-  readonly calledAgents: readonly CalledAgent[];
-  readonly ask: AskAgent;
-  readonly wrap: WrapOptions;
-}
-
 const DESCRIPTION = "Give an agent a task, save its answer. It sees variables, no messages.";
 
 /**
- * Creates the tool with which an agent calls another. The answer becomes a variable, like any tool result.
+ * Creates the tool with which an agent calls one of others. The answer becomes a variable, like any tool result.
  */
-export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): RuntimeTool {
+export function delegateTool(
+  calledAgents: readonly CalledAgent[],
+  ask: AskAgent,
+  wrap: WrapOptions,
+): RuntimeTool {
   const known = new Map(calledAgents.map((calledAgent) => [calledAgent.agent.name, calledAgent]));
   const described = calledAgents.map(({ agent }) => `${agent.name}: ${agent.description}`);
   const inputSchema = z.object({ agent: z.enum([...known.keys()]), task: z.string().min(1) });
@@ -82,10 +79,8 @@ export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): Runt
       }
       // In a tainted turn the task itself is untrusted.
       const question = { prompt: input.task, call: { ...call, madeOf: labels } };
-      const [answer, inputDigest] = await Promise.all([
-        ask(calledAgent, question),
-        digestOf(input),
-      ]);
+      const asking = ask(calledAgent, question);
+      const [answer, inputDigest] = await Promise.all([asking, digestOf(input)]);
       const write: Write = {
         value: answer.value,
         name: { ...nameForCall(DELEGATE, { agent: input.agent }), inputDigest },

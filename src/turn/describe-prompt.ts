@@ -49,19 +49,16 @@ interface DescribedTool {
   readonly sent: boolean;
 }
 
-interface DescribeOptions extends Pick<
-  TurnContext,
-  "agent" | "model" | "store" | "services" | "now"
-> {
-  readonly history?: History | undefined;
-}
-
 /**
  * Describes the prompt of the next model call, with an empty question. Built by the same code as those of
  * turns, up to what the provider's model receives; what that turn would compact is in outline.
  * Calls no model and writes nothing.
  */
-export async function describePrompt(options: DescribeOptions): Promise<PromptDescription> {
+export async function describePrompt(
+  options: Pick<TurnContext, "agent" | "model" | "store" | "services" | "now"> & {
+    readonly history?: History | undefined;
+  },
+): Promise<PromptDescription> {
   const { agent, history, store, now: clock } = options;
   const { window, compacted: outline } =
     history?.beforeTurn(compactionFor(agent, store, clock())) ?? NO_PAST;
@@ -80,11 +77,18 @@ export async function describePrompt(options: DescribeOptions): Promise<PromptDe
   const all = await recorder.sent({ ...prompt, tools });
   const details = detailsFor(prompt.guide, { hasHandle: true, isTainted: taint.isTainted });
   const guide = details === "" ? undefined : { ...sized(details), sent: prompt.hasDetails };
-  const describe = (definition: Definition): DescribedTool => ({
-    ...described(definition, all),
-    ...compact({ offeredFrom: prompts.tools.offeredFrom(definition.name) }),
-    sent: now.definitions.some(({ name }) => name === definition.name),
-  });
+  const describe = (definition: Definition): DescribedTool => {
+    const { name, type } = definition;
+    // A tool that the instructions describe has no definition of its own, and no characters.
+    const isSent = all.received.tools?.includes(definition) === true;
+    const { description, inputSchema } = type === "function" ? definition : {};
+    return {
+      name,
+      chars: isSent ? JSON.stringify(definition).length : 0,
+      ...compact({ description, inputSchema, offeredFrom: prompts.tools.offeredFrom(name) }),
+      sent: now.definitions.some((one) => one.name === name),
+    };
+  };
   return {
     agent: agent.name,
     instructions: sized(now.instructions),
@@ -103,8 +107,6 @@ const NO_PAST: PastMessages = { window: [] };
 const NEXT_QUESTION: ModelMessage = { role: "user", content: "" };
 
 type Definition = NonNullable<LanguageModelV4CallOptions["tools"]>[number];
-
-type Sent = Awaited<ReturnType<ReturnType<typeof recorderOf>["sent"]>>;
 
 /** Has the place of the provider's model, and notes what it would receive. */
 function recorderOf(replaced: LanguageModel) {
@@ -130,10 +132,7 @@ function recorderOf(replaced: LanguageModel) {
     const [first, ...rest] = received.prompt;
     const instructions = first?.role === "system" ? first.content : "";
     const others = first?.role === "system" ? rest : received.prompt;
-    const messages = others.map((message) => ({
-      role: message.role,
-      chars: charsOfMessage(message),
-    }));
+    const messages = others.map((one) => ({ role: one.role, chars: charsOfMessage(one) }));
     const chars = messages.reduce(
       (sum, message) => sum + message.chars,
       instructions.length + charsOfTools(received.tools),
@@ -141,14 +140,6 @@ function recorderOf(replaced: LanguageModel) {
     return { received, definitions: options.tools ?? [], instructions, messages, chars };
   };
   return { model: recorder, sent };
-}
-
-/** A tool that the instructions describe has no definition of its own, and no characters. */
-function described(definition: Definition, { received: { tools = [] } }: Sent) {
-  const chars = tools.includes(definition) ? JSON.stringify(definition).length : 0;
-  if (definition.type !== "function") return { name: definition.name, chars };
-  const { name, description, inputSchema } = definition;
-  return { name, ...compact({ description }), inputSchema, chars };
 }
 
 function tailOf({ messages }: Prompt): SizedText | undefined {

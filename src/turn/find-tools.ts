@@ -52,33 +52,27 @@ function charsOf(wrapped: Wrapped): number {
 /** How the SDK marks a tool that `toolSearch()` returns, and keeps its options. It has no functions to read them. */
 const SEARCH = "vercel.ai.toolSearch";
 
-function isSearch(tool: unknown): boolean {
-  return isObject(tool) && Reflect.get(tool, Symbol.for(SEARCH)) === true;
+function optionOf(tool: unknown, name = ""): unknown {
+  return isObject(tool) ? Reflect.get(tool, Symbol.for(SEARCH + name)) : undefined;
 }
 
-/** The application's own search, if there is one, and how many tools it may find. */
-function optionsOf(tool: unknown) {
-  const read = (name: string): unknown =>
-    isObject(tool) ? Reflect.get(tool, Symbol.for(`${SEARCH}.${name}`)) : undefined;
-  const most = read("maxResults");
-  return {
-    most: typeof most === "number" ? most : MAX_FOUND,
-    search: read("search") as Finder["search"],
-  };
+function isSearch(tool: unknown): boolean {
+  return optionOf(tool) === true;
 }
 
 /** The tool with which a model finds others, if there are any. Its parameter has a line for each, in their order. */
-export function findTools(
-  { names, finder }: DeferredTools,
-  tools: ToolSet,
-): readonly RuntimeTool[] {
+export function findTools({ names, finder }: DeferredTools, tools: ToolSet) {
   if (names.size === 0 && !isSearch(tools[finder])) return [];
   const known = [...names].map((name) => {
     const { description } = tools[name] ?? {};
     return { name, description: typeof description === "string" ? description : "" };
   });
   const how = "They can be called from the next step on.";
-  return [finderTool({ name: finder, how, known, ...optionsOf(tools[finder]) })];
+  // The application's own search, if there is one, and how many tools it may find.
+  const most = optionOf(tools[finder], ".maxResults");
+  const search = optionOf(tools[finder], ".search") as Finder["search"];
+  const options = { search, ...(typeof most === "number" && { most }) };
+  return [finderTool({ name: finder, how, known, ...options })];
 }
 
 interface Findable {

@@ -14,8 +14,6 @@ import type { ModelRequest } from "./model/model-call.ts";
 import { openToolbox, type ToolboxOptions } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 
-type PromptContext = Pick<TurnContext, "agent" | "model" | "newId" | "store" | "services">;
-
 export interface PromptOptions extends Pick<VariableListOptions, "own" | "taint" | "variables"> {
   /** The past messages that fit into the prompt. */
   readonly window: readonly StoredMessage[];
@@ -38,7 +36,10 @@ export interface Prompt extends Omit<ModelRequest, "signal"> {
  * Opens the tools, and converts the past messages. Returns what builds the prompts of an attempt, one for each model call:
  * instructions, tools, messages, list of variables.
  */
-export async function openPrompts(context: PromptContext, options: PromptOptions) {
+export async function openPrompts(
+  context: Pick<TurnContext, "agent" | "model" | "newId" | "store" | "services">,
+  options: PromptOptions,
+) {
   const { agent, store, services, model, newId } = context;
   const { window, outline, taint, variables, own, owner, toolbox } = options;
   const { syntaxes } = referencesOf(agent);

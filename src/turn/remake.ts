@@ -32,7 +32,8 @@ export function remakerFor(context: TurnContext, tools: () => Toolbox | undefine
     if (tool === undefined || !isRepeated) return;
     for (const read of tool.flow(input, {}).reads) await makeOne(read.name);
     const place = { name, path: [], source: `$${name}` };
-    const ready = await tool.prepare(withoutPlace(input), {
+    const { saveAs: _, ...written } = Object(input) as Readonly<Record<string, Json>>;
+    const ready = await tool.prepare(written, {
       toolCallId: newId(),
       messages: [],
       signal,
@@ -70,8 +71,3 @@ export type Remaker = ReturnType<typeof remakerFor>;
 
 /** The runtime's own tools whose results are made again. */
 const REPEATED = new Set(["query_variables"]);
-
-function withoutPlace(input: Json): Json {
-  const { saveAs: _, ...others } = Object(input) as Readonly<Record<string, Json>>;
-  return others;
-}

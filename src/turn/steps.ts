@@ -31,7 +31,7 @@ export class Steps {
   readonly #state: TurnState;
   readonly #answer: Answer;
   readonly #remaker: Remaker;
-  #opened: Opened | undefined;
+  #opened: { readonly prompts: Prompts; readonly calls: ToolCalls } | undefined;
   /** Chunks about calls, to be shown and written to the journal in the next commit. */
   #unrecorded: UIMessageChunk[] = [];
   /** Calls that have begun and have no outcome yet. */
@@ -63,13 +63,8 @@ export class Steps {
     const { id, taint, prompt: own } = this.#state;
     const onCall = () => account.spend.add("toolCalls", 1);
     const toolbox = { ...this.#options.toolbox, onCall };
-    const prompts = await openPrompts(this.#context, {
-      ...this.#options,
-      toolbox,
-      taint,
-      owner: id,
-      own,
-    });
+    const options = { ...this.#options, toolbox, taint, owner: id, own };
+    const prompts = await openPrompts(this.#context, options);
     const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
     const { tools } = prompts;
     const remaker = this.#remaker;
@@ -179,7 +174,11 @@ export class Steps {
     for (const { toolCallId, approvalId, providerExecuted } of this.#state.parts.openCalls()) {
       if (providerExecuted === true) {
         // Its result may come in a later answer, unless the turn ends.
-        if (code === "turn_stopped") this.#endProviderCall(toolCallId, `${code}: ${why}`);
+        if (code !== "turn_stopped") continue;
+        const about = { toolCallId, errorText: `${code}: ${why}`, providerExecuted };
+        // Not `#write`: the error is ours, so the model has seen nothing untrusted.
+        this.#state.parts.add({ type: "tool-output-error", ...about });
+        void this.#answer.write({ type: "tool-output-error", ...about });
         continue;
       }
       if (approvalId !== undefined) {
@@ -195,13 +194,6 @@ export class Steps {
       const errorText = `${known}: ${message}`;
       void this.#write({ type: "tool-output-error", toolCallId, errorText });
     }
-  }
-
-  /** Not `#write`: the error is ours, so the model has seen nothing untrusted. */
-  #endProviderCall(toolCallId: string, errorText: string): void {
-    const about = { toolCallId, errorText, providerExecuted: true };
-    this.#state.parts.add({ type: "tool-output-error", ...about });
-    void this.#answer.write({ type: "tool-output-error", ...about });
   }
 
   /** Ends the parts that are still being written, so that no client waits for their rest. */
@@ -228,11 +220,14 @@ export class Steps {
     return result;
   }
 
-  /** Writes the calls to the journal, runs them, and writes their outcomes. */
+  /**
+   * Writes the calls to the journal, runs them, and writes their outcomes. `progress`: what is written before they
+   * begin; by default the chunks about calls that are not in the journal yet. `begun`: calls that are in it already.
+   */
   async #runCalls(
     planned: readonly Planned[],
     messages: readonly ModelMessage[],
-    { progress, begun = [] }: Progress = {},
+    { progress, begun = [] }: { progress?: Progress; begun?: readonly JournalCall[] } = {},
   ): Promise<FinishReason | undefined> {
     const { calls } = this.#required;
     const known = new Set(begun.map(({ toolCallId }) => toolCallId));
@@ -252,7 +247,7 @@ export class Steps {
   async #begin(
     planned: readonly Planned[],
     isLast: () => boolean,
-    progress: Progress["progress"] = () => ({ chunks: this.#unrecorded }),
+    progress: Progress = () => ({ chunks: this.#unrecorded }),
   ): Promise<void> {
     const { log, signal, account } = this.#context;
     await account.spend.add("toolCalls", planned.length);
@@ -334,7 +329,7 @@ export class Steps {
     return this.#context.agent.policies?.[name]?.trusted !== true;
   }
 
-  get #required(): Opened {
+  get #required() {
     if (this.#opened === undefined) throw new ByrefError("internal", "The turn is not open.");
     return this.#opened;
   }
@@ -349,15 +344,4 @@ function isProvided(chunk: UIMessageChunk): chunk is ToolOutput {
   return isOutput && chunk.providerExecuted === true;
 }
 
-/** Entry of the journal before the calls of a step begin. */
-interface Progress {
-  /** Default: the chunks about calls that are not in the journal yet. */
-  readonly progress?: () => Pick<JournalEntry, "step" | "chunks">;
-  /** Calls that are in the journal already. */
-  readonly begun?: readonly JournalCall[];
-}
-
-interface Opened {
-  readonly prompts: Prompts;
-  readonly calls: ToolCalls;
-}
+type Progress = () => Pick<JournalEntry, "step" | "chunks">;

@@ -1,4 +1,3 @@
-import type { FinishReason } from "ai";
 import { ByrefError, codeOf, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { resolveReferences } from "../reference/resolve.ts";
@@ -92,7 +91,8 @@ async function answerOf(
     redact,
     signal: call.signal,
     observer: observed,
-    log: NO_LOG,
+    // A crash ends the outer call, and the question with it.
+    log: { commit: (work) => work(), note: () => undefined },
     emit: (chunk) => {
       if (chunk.type.startsWith("tool-")) onChunk?.(chunk);
     },
@@ -124,9 +124,12 @@ async function answerOf(
   try {
     steps.startStep();
     await steps.open();
-    requireFinished(await steps.run());
+    const finishReason = await steps.run();
+    // No person sees that an answer is cut off.
+    if (!["stop", "tool-calls", "other"].includes(finishReason))
+      throw new ByrefError("model_failed", `The model's answer broke off: ${finishReason}.`);
     const answer = state.parts.step();
-    const texts = answer.parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    const texts = answer.parts.flatMap((part) => (part.type === "text" ? part.text : []));
     // The value of the last text. Earlier texts are intermediate.
     const whole = await referredValue(context, looking, texts.join("").trim());
     const value = whole ?? answer.display.join("");
@@ -183,12 +186,6 @@ function sourcesOf(
   return sources;
 }
 
-/** Discards the log. A crash ends the outer call, and the question with it. */
-const NO_LOG = {
-  commit: (work: () => void) => work(),
-  note: () => undefined,
-};
-
 /** Limits the agent to these tools. Throws `unknown_tool`. */
 function withTools(agent: Agent, tools: ModelQuestion["tools"] | undefined): Agent {
   if (tools === undefined) return agent;
@@ -208,20 +205,14 @@ function withTools(agent: Agent, tools: ModelQuestion["tools"] | undefined): Age
 /** Adapts a tool for a question that no person can approve, and sets where its result is saved. */
 function unattended(tool: WrappedTool, { tools, call: { scope } }: Question): WrappedTool {
   const { name } = tool;
-  const saveTo = tools?.get(name);
+  const place = compact({ saveTo: tools?.get(name), scope });
+  const message = `${name} runs only when a person approves it; a called agent cannot ask a person.`;
   return {
     ...tool,
     async prepare(input, call) {
-      const ready = await tool.prepare(input, { ...call, ...compact({ saveTo, scope }) });
-      if (ready.kind === "failed" || ready.approval === undefined) return ready;
-      const message = `${name} runs only when a person approves it; a called agent cannot ask a person.`;
-      return failed(new ByrefError("tool_denied", message));
+      const ready = await tool.prepare(input, { ...call, ...place });
+      const isAsked = ready.kind !== "failed" && ready.approval !== undefined;
+      return isAsked ? failed(new ByrefError("tool_denied", message)) : ready;
     },
   };
-}
-
-/** Rejects a partial answer, because no person sees that it is cut off. */
-function requireFinished(finishReason: FinishReason): void {
-  if (finishReason === "stop" || finishReason === "tool-calls" || finishReason === "other") return;
-  throw new ByrefError("model_failed", `The model's answer broke off: ${finishReason}.`);
 }

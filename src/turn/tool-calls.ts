@@ -30,6 +30,8 @@ import type { Path } from "../value/path.ts";
 import { tagsOf } from "./agent.ts";
 import type { Deferred, Needed, WrittenCall } from "./history/message-parts.ts";
 
+type Messages = readonly ModelMessage[];
+
 interface ToolCallsOptions {
   readonly tools: Toolbox;
   readonly state: TurnState;
@@ -66,10 +68,7 @@ export class ToolCalls {
    * sees the variables as they were. If one names what another writes, all but the first are deferred.
    * Failures and approval requests are written at once.
    */
-  async plan(
-    calls: readonly ToolCall[],
-    messages: readonly ModelMessage[],
-  ): Promise<readonly Planned[]> {
+  async plan(calls: readonly ToolCall[], messages: Messages): Promise<readonly Planned[]> {
     for (const call of calls.slice(limits.maxBatchItems)) this.#refuse(call, TOO_MANY);
     return this.#planAll(await this.#defer(calls.slice(0, limits.maxBatchItems)), messages);
   }
@@ -79,18 +78,13 @@ export class ToolCalls {
    * if it may not run, throws the error, and nothing is decided. There is no pin if what the person was shown is
    * out of date: then approval of the new input is requested.
    */
-  async pinned(
-    decided: readonly DecidedCall[],
-    messages: readonly ModelMessage[],
-  ): Promise<readonly DecidedCall[]> {
+  async pinned(decided: readonly DecidedCall[], messages: Messages) {
     const { approvals } = this.#options.state;
     const written = decided.filter(({ approval: { input } }) => input !== undefined);
     const prepared = await this.#prepareAll(written.map(approvedCall), messages);
-    const waited = await this.#prepareAll(
-      written.map(({ call }) => call),
-      messages,
-    );
-    return decided.map((one) => {
+    const calls = written.map(({ call }) => call);
+    const waited = await this.#prepareAll(calls, messages);
+    return decided.map((one): DecidedCall => {
       const at = written.indexOf(one);
       const [now, before] = [prepared[at]?.ready, waited[at]?.ready];
       if (now?.kind === "failed") throw new ByrefError(now.code, now.message);
@@ -104,10 +98,7 @@ export class ToolCalls {
    * Returns the calls that may run after a person's decisions. If an input has changed since, the call
    * differs from the approved one, and approval is requested again.
    */
-  async decide(
-    decided: readonly DecidedCall[],
-    messages: readonly ModelMessage[],
-  ): Promise<readonly Planned[]> {
+  async decide(decided: readonly DecidedCall[], messages: Messages): Promise<readonly Planned[]> {
     const { approvals } = this.#options.state;
     const allowed = decided.flatMap((one) => {
       const asked = approvals.take(one.approval.approvalId);
@@ -126,10 +117,7 @@ export class ToolCalls {
    * Returns the calls to run again after a crash. A tool is called again, with the same key, only if its
    * effects are declared harmless to repeat.
    */
-  async recover(
-    begun: readonly JournalCall[],
-    messages: readonly ModelMessage[],
-  ): Promise<readonly Planned[]> {
+  async recover(begun: readonly JournalCall[], messages: Messages): Promise<readonly Planned[]> {
     const { tools } = this.#options;
     const repeatable = begun.filter(({ toolName }) => tools.effectsOf(toolName) !== "once");
     for (const call of begun) if (!repeatable.includes(call)) this.#refuse(call, OUTCOME_UNKNOWN);
@@ -157,7 +145,7 @@ export class ToolCalls {
    */
   async run(
     planned: readonly Planned[],
-    messages: readonly ModelMessage[],
+    messages: Messages,
     { begin, commit }: StepCommits,
   ): Promise<void> {
     const { signal } = this.#context;
@@ -212,10 +200,8 @@ export class ToolCalls {
    */
   async #defer(calls: readonly ToolCall[]): Promise<readonly ToolCall[]> {
     const { agent, store } = this.#context;
-    const { tools, state } = this.#options;
-    const flows = calls.map(
-      ({ toolName, input }) => tools.get(toolName)?.flow(input, {}) ?? NO_FLOW,
-    );
+    const { state } = this.#options;
+    const flows = calls.map((call) => this.#flowOf(call) ?? NO_FLOW);
     const uses = flows.map((_, index) => usesIn(flows, index, store));
     const isOrdered = tagsOf(agent) !== undefined || uses.some(({ length }) => length > 0);
     if (!isOrdered) return calls;
@@ -241,6 +227,10 @@ export class ToolCalls {
     return ready;
   }
 
+  #flowOf({ toolName, input }: ToolCall): CallFlow | undefined {
+    return this.#options.tools.get(toolName)?.flow(input, {});
+  }
+
   /** Removes the calls that need not wait any longer, and returns those whose values are there. */
   #release(): readonly ToolCall[] {
     const { deferred, parts } = this.#options.state;
@@ -258,25 +248,24 @@ export class ToolCalls {
     });
   }
 
-  async #planAll(
-    calls: readonly ToolCall[],
-    messages: readonly ModelMessage[],
-  ): Promise<readonly Planned[]> {
+  async #planAll(calls: readonly ToolCall[], messages: Messages): Promise<readonly Planned[]> {
     const prepared = await this.#prepareAll(calls, messages);
     return prepared.flatMap((one) => this.#admit(one));
   }
 
   async #prepareAll<Call extends ToolCall & Partial<Pick<JournalCall, "idempotencyKey" | "pin">>>(
     calls: readonly Call[],
-    messages: readonly ModelMessage[],
+    messages: Messages,
   ): Promise<readonly PreparedCall<Call>[]> {
     const { signal, observer } = this.#context;
     const { tools, state, remaker } = this.#options;
     const work = new LookupWork();
-    const reads = calls.flatMap(
-      ({ toolName, input }) => tools.get(toolName)?.flow(input, {}).reads,
-    );
-    await remaker.make(reads.flatMap((read) => read?.name ?? []));
+    const noTool = (name: string): Failed => {
+      const message = noSuchTool(name, Object.keys(tools.all));
+      return { kind: "failed", code: "unknown_tool", message };
+    };
+    const reads = calls.flatMap((call) => this.#flowOf(call)?.reads ?? []);
+    await remaker.make(reads.map(({ name }) => name));
     const prepared = await Promise.all(
       calls.map(async (call) => {
         const { toolName, toolCallId, input } = call;
@@ -286,7 +275,7 @@ export class ToolCalls {
         const ready = await tools.get(toolName)?.prepare(input, options);
         return {
           call: { ...call, idempotencyKey: key },
-          ready: ready ? await this.#withDiffs(ready, call.pin) : noTool(toolName, tools),
+          ready: await this.#withDiffs(ready ?? noTool(toolName), call.pin),
         };
       }),
     );
@@ -343,11 +332,6 @@ export class ToolCalls {
     write({ type: "tool-approval-request", toolCallId, ...asked });
     return [];
   }
-}
-
-function noTool(toolName: string, tools: Toolbox): Failed {
-  const message = noSuchTool(toolName, Object.keys(tools.all));
-  return { kind: "failed", code: "unknown_tool", message };
 }
 
 /** What a person wrote runs as it was approved, or is asked about again. */

@@ -65,7 +65,11 @@ export async function openToolbox(
   options: WrapOptions,
   services: PlatformServices & ToolboxOptions,
 ) {
-  const { adapt = (tool) => tool, showsAll = false, planTools, onCall } = services;
+  const { adapt = (tool) => tool, showsAll = false, ask = cannotAsk } = services;
+  const { planTools, onCall, findAgent } = services;
+  const { delegates = [] } = agent;
+  const canCall = findAgent !== undefined && !Object.hasOwn(agent.tools, DELEGATE);
+  const calledAgents = canCall ? delegates.map((name) => findAgent(name)) : [];
   const tags = tagsOf(agent);
   const given = new Map(await wrapTools(agent.tools, options));
   const deferred = deferredTools(agent, given);
@@ -86,7 +90,7 @@ export async function openToolbox(
   const runtime = [
     ...finding,
     ...own.filter(isFree),
-    ...delegateTools(agent, options, services),
+    ...(calledAgents.length === 0 ? [] : [delegateTool(calledAgents, ask, options)]),
     ...[...((await planTools?.(agent, options)) ?? []), ...(tags?.tools ?? [])].filter(isFree),
   ];
   const inOrder = promptStages.flatMap((stage) =>
@@ -96,11 +100,11 @@ export async function openToolbox(
   const wrapped = new Map(tools.map(([name, tool]) => [name, adapt(tool)]));
   const unwrapped = runtime.map(({ name, inputSchema }) => [name, { inputSchema }]);
   const plain: ToolSet = { ...Object.fromEntries(unwrapped), ...agent.tools };
-  const ownNamed = (name: string) => runtime.find((tool) => tool.name === name);
+  const ownTools = new Map(runtime.map((tool) => [tool.name, tool]));
 
   /** The stage from which one of the runtime's own tools is offered. Undefined for an agent's, which always is. */
   const offeredFrom = (name: string) => {
-    const tool = ownNamed(name);
+    const tool = ownTools.get(name);
     return tool && stageOf(tool);
   };
 
@@ -117,7 +121,7 @@ export async function openToolbox(
 
     /** The effects of running the tool again after a crash. `once` for a tool that no longer exists. */
     effectsOf(name: string): Effects {
-      const tool = ownNamed(name);
+      const tool = ownTools.get(name);
       if (tool !== undefined) return tool.effects ?? "none";
       const isKnown = wrapped.has(name) && Object.hasOwn(agent.effects ?? {}, name);
       return (isKnown ? agent.effects?.[name] : undefined) ?? "once";
@@ -126,11 +130,8 @@ export async function openToolbox(
     /** Wraps the model if it calls tools with tags. `newId` makes the ids of calls. */
     modelFor(model: LanguageModel, newId: () => string): LanguageModel {
       if (tags === undefined) return model;
-      return tags.model(resolvedModel(model), {
-        tools: plain,
-        newId,
-        syntaxes: options.syntaxes ?? [],
-      });
+      const { syntaxes = [] } = options;
+      return tags.model(resolvedModel(model), { tools: plain, newId, syntaxes });
     },
 
     /**
@@ -164,17 +165,6 @@ function stageOf({ offeredFrom = "variable" }: RuntimeTool): PromptStage {
 
 function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
   return Object.fromEntries(Array.from(tools, ([name, { shown }]) => [name, shown]));
-}
-
-/** The tool with which the agent calls others. None if there is no agent to call. */
-function delegateTools(
-  { delegates = [], tools }: Agent,
-  wrap: WrapOptions,
-  { findAgent, ask = cannotAsk }: PlatformServices & ToolboxOptions,
-): readonly RuntimeTool[] {
-  if (findAgent === undefined || delegates.length === 0) return [];
-  if (Object.hasOwn(tools, DELEGATE)) return [];
-  return [delegateTool({ calledAgents: delegates.map((name) => findAgent(name)), ask, wrap })];
 }
 
 function cannotAsk(): Promise<never> {

@@ -11,6 +11,7 @@ import type { Post } from "./history/post.ts";
 import { MAX_ATTEMPTS } from "./history/timeline.ts";
 import type { TurnHead } from "./log/journal.ts";
 import { type RecoveredLog, giveUpReason, nextAttempt } from "./log/recovery.ts";
+import type { StartedTurn } from "./log/turn-log.ts";
 import { TurnState } from "./log/turn-state.ts";
 import { Account } from "./spend/account.ts";
 import { isTaintedPrompt } from "./prompts.ts";
@@ -100,11 +101,9 @@ export async function resumeTurn(
   const message = history.newest();
   const id = message?.id ?? "";
   const isWritten = given.some(({ approval: { input } }) => input !== undefined);
-  const attempted = () => new Attempt(options, headFor(options, id));
   // An attempt of its own: nothing of it stays if an input may not run.
-  const decided = isWritten
-    ? await new Turn(options, attempted(), message).steps.pinned(given)
-    : given;
+  const tried = () => new Turn(options, new Attempt(options, headFor(options, id)), message);
+  const decided = isWritten ? await tried().steps.pinned(given) : given;
   const last = journal.head();
   const waited = [last, last?.paused].find((head) => head?.id === id);
   const head = compact({
@@ -126,10 +125,7 @@ export async function resumeTurn(
  * Continues a turn after a crash, from its recovered log. Restarts the newest step if the model had not
  * finished it, else recovers its tool calls. Rejects only if the storage fails.
  */
-export async function recoverTurn(
-  options: TurnOptions,
-  recoveredLog: RecoveredLog,
-): Promise<TurnResult> {
+export async function recoverTurn(options: TurnOptions, recoveredLog: RecoveredLog) {
   const attempt = Attempt.next(options);
   const { id, approvals, repeats } = attempt.head;
   if (repeats !== undefined) options.history.repeat(repeats);
@@ -231,12 +227,19 @@ class Turn {
 
   /** Adds the answer to the history and closes the turn, in one commit. */
   end(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
-    const { signal, now } = this.#options;
-    const { emit } = this.#attempt.context;
+    const { signal, now, store, timeline } = this.#options;
+    const { context, head } = this.#attempt;
+    const { emit } = context;
     return this.#attempt.end(() => {
-      if (signal.aborted || error !== undefined) this.steps.closeCalls();
+      const isBroken = signal.aborted || error !== undefined;
+      if (isBroken) this.steps.closeCalls();
+      const { hasWaiting, counts } = this.#state;
       const answer = this.#state.message(this.#state.parts.parts, now());
-      const stored = { ...answer, ...this.#timeline() };
+      const attempts = [...(this.#resumed?.timeline ?? []), ...(timeline ? [timeline()] : [])];
+      const stored = {
+        ...answer,
+        ...(attempts.length > 0 && { timeline: attempts.slice(-MAX_ATTEMPTS) }),
+      };
       const isCut = !signal.aborted && CUT.has(finishReason);
       const metadata = { ...this.#metadata(stored), ...(isCut && { finishReason }) };
       const failure = {
@@ -249,20 +252,23 @@ class Turn {
         metadata: { ...metadata, ...failure },
         ...(finishReason === "stop" ? {} : { finishReason }),
       };
-      this.#keep(message, signal.aborted || error !== undefined);
+      this.#keep(message, isBroken);
       emit({ type: "message-metadata", messageMetadata: { ...metadata, ...failure } });
       if (signal.aborted) emit({ type: "abort" });
       else if (error !== undefined)
         emit({ type: "error", errorText: `${error.code}: ${error.message}` });
       else emit({ type: "finish", finishReason });
       const shown = toUIMessage(message, "display");
+      const whole = hasWaiting ? "waiting" : "done";
       return {
         end: {
-          status: this.#status(error),
+          status: signal.aborted ? "stopped" : error === undefined ? whole : "failed",
           ...compact({ code: error?.code, limit: error && limitOf(error) }),
           finishReason,
           cost: metadata.cost,
-          waits: this.#waits(),
+          waits: hasWaiting
+            ? { needs: store.holds.names(head.id), counts, spent: head.spent }
+            : undefined,
         },
         result: compact({ metadata, message: shown, finishReason, error }),
       };
@@ -278,26 +284,6 @@ class Turn {
       return history.endRepeat();
     if (repeats !== undefined) history.removeAnswers(repeats);
     history.add(message);
-  }
-
-  #timeline(): Pick<StoredMessage, "timeline"> {
-    const attempt = this.#options.timeline?.();
-    if (attempt === undefined) return {};
-    const attempts = [...(this.#resumed?.timeline ?? []), attempt];
-    return { timeline: attempts.slice(-MAX_ATTEMPTS) };
-  }
-
-  #waits(): Partial<TurnHead> | undefined {
-    if (!this.#state.hasWaiting) return undefined;
-    const { id, spent } = this.#attempt.head;
-    const { counts } = this.#state;
-    return { needs: this.#options.store.holds.names(id), counts, spent };
-  }
-
-  #status(error: TurnResult["error"]): TurnEnd["status"] {
-    if (this.#options.signal.aborted) return "stopped";
-    if (error !== undefined) return "failed";
-    return this.#state.hasWaiting ? "waiting" : "done";
   }
 
   /** Includes the rows that the end itself will write. */
@@ -370,22 +356,24 @@ export class Attempt {
 
   /** Runs `work` in the first commit. If the commit fails, nothing is kept. */
   begin<Result>(work: () => Result): Result {
-    const { log, journal } = this.#options;
-    return this.#committed(() => log.begin(journal, this.head, work));
+    return this.#start("new", work);
   }
 
   /** Runs `work` in the first commit after a wait for a person. */
   resume<Result>(work: () => Result): Result {
-    const { log, journal } = this.#options;
     // Another turn or run may have replaced it in the journal meanwhile.
-    if (journal.head()?.id !== this.head.id) return this.begin(work);
-    return this.#committed(() => log.resume(journal, this.head, work));
+    const isThere = this.#options.journal.head()?.id === this.head.id;
+    return this.#start(isThere ? "waited" : "new", work);
   }
 
   /** Runs `work` in the first commit after a crash. */
   retry(work: () => void): void {
+    this.#start("interrupted", work);
+  }
+
+  #start<Result>(turn: StartedTurn, work: () => Result): Result {
     const { log, journal } = this.#options;
-    this.#committed(() => log.retry(journal, this.head, work));
+    return this.#committed(() => log.start(journal, this.head, turn, work));
   }
 
   /** Runs the work within the time limit. Streams the store's changes, at most `maxEntries`. */

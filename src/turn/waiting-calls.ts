@@ -84,7 +84,12 @@ export function decidedIn(
   const decided = approvals.flatMap((approval) => {
     const call = waiting.get(approval.approvalId);
     if (!waiting.delete(approval.approvalId) || call === undefined) return [];
-    return [{ approval: withInput(approval, call.input), call }];
+    const { patch, ...decision } = approval;
+    if (patch === undefined) return [{ approval: decision, call }];
+    const check = (after: Json) => requireShort(charsOf(after, limits.maxRecordBytes));
+    const { input: before = call.input } = approval;
+    const input = patched(before, patch, { spend: () => undefined, check });
+    return [{ approval: { ...decision, input }, call }];
   });
   requireShort(byteLength(JSON.stringify(decided.map(({ approval: { input = "" } }) => input))));
   if (decided.length > 0) return decided;
@@ -92,16 +97,6 @@ export function decidedIn(
     "approval_not_found",
     "No call is waiting for this approval any longer: it was decided, or another message was sent.",
   );
-}
-
-function withInput(
-  { patch, ...approval }: ApprovalResponse,
-  waited: Json,
-): DecidedCall["approval"] {
-  if (patch === undefined) return approval;
-  const check = (after: Json) => requireShort(charsOf(after, limits.maxRecordBytes));
-  const { input = waited } = approval;
-  return { ...approval, input: patched(input, patch, { spend: () => undefined, check }) };
 }
 
 /** A decision is stored with its input, in one row. */

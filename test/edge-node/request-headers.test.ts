@@ -92,24 +92,24 @@ it.each([
 });
 
 it.each([
-  "",
-  ",, ,",
-  "1-a",
-  '"1-a',
-  'w/"1-a"',
-  "'1-a'",
-  '*, "1-a"',
-  '"1-a" "2-b"',
-  '"1-a"x',
-  '"1 a"',
-  '"1-a", "2-b',
-  `"1-a"${",".repeat(100_000)}x`,
-])("a malformed condition is refused, with its header: %j", (value) => {
-  const problem = (header: string) => ({ code: "bad_request", details: { header } });
+  ["", 0],
+  [",, ,", 0],
+  ["1-a", 0],
+  ['"1-a', 0],
+  ['w/"1-a"', 0],
+  ["'1-a'", 0],
+  ['*, "1-a"', 0],
+  ['"1-a" "2-b"', 6],
+  ['"1-a"x', 5],
+  ['"1 a"', 0],
+  ['"1-a", "2-b', 7],
+  [`"1-a"${",".repeat(100_000)}x`, 100_005],
+])("a malformed condition is refused, with its header and place: %j", (value, at) => {
+  const problem = (header: string) => ({ code: "bad_request", details: { header, at } });
   for (const etag of ['"1-a"', undefined]) {
     const match = errorOf(() => requireConditions({ ifMatch: value }, etag));
     expect(match).toMatchObject(problem("If-Match"));
-    expect(match?.message).toContain("If-Match is not readable:");
+    expect(match?.message).toContain(`If-Match is not readable at character ${at}:`);
   }
   for (const run of [
     () => requireConditions({ ifNoneMatch: value }, undefined),
@@ -187,7 +187,7 @@ it("HEAD reads nothing of a large value, and has no range", async () => {
   const open = vi.spyOn(store, "open");
   const file = { info, read: vi.fn<() => never>(), close: vi.fn<() => void>() };
   for (const response of [
-    await serveValue({ store, csv: undefined }, info, { part: {}, request }),
+    await serveValue({ store, csv: undefined }, info, {}, request),
     await serveStored(file, { mediaType: "text/plain", etag: '"1"' }, request),
   ]) {
     expect([response.status, response.headers.get("accept-ranges")]).toEqual([200, "bytes"]);

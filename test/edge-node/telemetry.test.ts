@@ -399,7 +399,7 @@ it("telemetry contains no values and no secrets", async () => {
   const failing =
     (about: object): Step =>
     () => {
-      throw Object.assign(new Error(refused), about);
+      throw Object.assign(new Error(`${refused} ${key}`), about);
     };
   const responseHeaders = { "retry-after-ms": "1", "x-said": refused };
   const steps: readonly Step[] = [
@@ -415,6 +415,7 @@ it("telemetry contains no values and no secrets", async () => {
     saying(`${answer} $look_1.output`),
     saying(`${answer} $look_1.output`),
     failing({ statusCode: 400, code: refused }),
+    failing({ statusCode: 400 }),
   ];
   const about = { instructions: prompt, tools, delegates: ["researcher"] };
   const runtime: RuntimeOptions = {
@@ -434,7 +435,7 @@ it("telemetry contains no values and no secrets", async () => {
     const first = await own.call("POST", "/conversations/c/messages", body);
     // The user receives the answer, so telemetry could have leaked it.
     expect(await first.text()).toContain(answer);
-    await say(own, question);
+    expect(await say(own, question)).toContain(`${refused} [secret]`);
     await vi.waitFor(() => expect(requests).toHaveLength(2));
   };
   await withRuntime(runtime, talk, { bindings });

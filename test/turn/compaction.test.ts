@@ -27,7 +27,6 @@ import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, resultShown, promptOf, type Turn } from "../support/turn.ts";
-import { summarizeOutline } from "../../src/turn/history/summarize.ts";
 
 function charsIn(messages: readonly StoredMessage[]): number {
   return messages.reduce((sum, { parts }) => sum + JSON.stringify(parts).length, 0);
@@ -500,7 +499,7 @@ it.each([true, undefined])(
     const { store, history } = talked(isTainted === true);
     expect(history.window().some(({ tainted }) => tainted === true)).toBe(false);
     const summarize = async () => "They looked at numbers.";
-    await summarizeOutline(history, { summarize }, { isCurrent: () => true });
+    await history.summarize(summarize, () => true);
     const { lines = [] } = history.compaction.compacted ?? {};
     expect(lines).toMatchObject([{ isSummary: true }]);
     expect(lines[0]?.isTainted).toBe(isTainted);

@@ -41,8 +41,6 @@ interface Calling extends Partial<Pick<ModelOutput, "write">> {
   readonly model?: LanguageModel;
   readonly tools?: ToolSet;
   readonly messages?: readonly ModelMessage[];
-  /** False makes the call fail instead of retrying. Default: the call can retry. */
-  readonly canReset?: false;
 }
 
 /**
@@ -50,7 +48,7 @@ interface Calling extends Partial<Pick<ModelOutput, "write">> {
  * and `chunks` has those that were not.
  */
 async function callWith(options: Calling) {
-  const { steps = [], tools = {}, messages = HELLO, canReset = true } = options;
+  const { steps = [], tools = {}, messages = HELLO } = options;
   const scripted = scriptedModel(steps);
   const log: UIMessageChunk[] = [];
   const delaysMs: number[] = [];
@@ -68,13 +66,10 @@ async function callWith(options: Calling) {
       return options.write?.(chunk);
     },
     idSuffix: "",
-    ...(canReset ? { reset: () => void log.push({ type: "reset-step" }) } : {}),
+    reset: () => void log.push({ type: "reset-step" }),
   };
-  const outcome: { result?: CallResult; error?: unknown } = await callModel(
-    context,
-    request,
-    output,
-  ).then(
+  const calling = callModel(context, request, output);
+  const outcome: { result?: CallResult; error?: unknown } = await calling.then(
     (result) => ({ result }),
     (error: unknown) => ({ error }),
   );
@@ -187,12 +182,6 @@ describe("a model that fails for a moment", () => {
       invalidCalls: 0,
     });
   });
-
-  it("is not retried if its output cannot be reset", async () => {
-    const { error, calls } = await callWith({ steps: [status(500), said], canReset: false });
-    expect(error).toMatchObject({ code: "model_failed" });
-    expect(calls).toHaveLength(1);
-  });
 });
 
 it("a model that refuses or fails for unknown reasons reveals no secrets", async () => {
@@ -246,8 +235,8 @@ describe("a silent model", () => {
   it("has its answer cancelled if it arrives too late", async () => {
     vi.useFakeTimers();
     let cancelled = 0;
-    const late = new ReadableStream<Part>({ cancel: () => void cancelled++ });
-    const answer = Promise.withResolvers<{ stream: ReadableStream<Part> }>();
+    const late = () => new ReadableStream<Part>({ cancel: () => void cancelled++ });
+    const answer = Promise.withResolvers<void>();
     const running = callWith({
       model: {
         specificationVersion: "v4",
@@ -255,15 +244,14 @@ describe("a silent model", () => {
         modelId: "late",
         supportedUrls: {},
         doGenerate: () => Promise.reject(new Error("It only streams.")),
-        doStream: () => answer.promise,
+        doStream: () => answer.promise.then(() => ({ stream: late() })),
       },
-      canReset: false,
     });
-    await vi.advanceTimersByTimeAsync(limits.modelSilenceMs);
+    await vi.advanceTimersByTimeAsync(3 * limits.modelSilenceMs);
     expect((await running).error).toMatchObject({ code: "model_timeout" });
-    answer.resolve({ stream: late });
+    answer.resolve();
     await vi.advanceTimersByTimeAsync(0);
-    expect(cancelled).toBe(1);
+    expect(cancelled).toBe(3);
   });
 });
 

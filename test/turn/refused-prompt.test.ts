@@ -73,7 +73,8 @@ describe("a prompt that the provider refuses", () => {
     expect(calls).toHaveLength(2);
     expect(result.error).toEqual({
       code: "model_failed",
-      message: "The model failed: messages.2: No.",
+      message:
+        'The model failed: messages.2: No. So it did with the turn "Second." in outline only.',
     });
   });
 

@@ -49,7 +49,7 @@ class LoggedTurns {
   /** A log with a turn that has begun. */
   begun(options: TurnLogOptions = {}): TurnLog {
     const log = this.newLog(options);
-    log.begin(this.journal, head, () => log.push({ type: "start" }));
+    log.start(this.journal, head, "new", () => log.push({ type: "start" }));
     return log;
   }
 
@@ -216,12 +216,12 @@ describe("a commit", () => {
       throw new Error("No.");
     };
     const log = turns.newLog();
-    expect(() => log.begin(turns.journal, head, save("begin"))).toThrow("No.");
-    log.begin(turns.journal, head, () => undefined);
+    expect(() => log.start(turns.journal, head, "new", save("begin"))).toThrow("No.");
+    log.start(turns.journal, head, "new", () => undefined);
     expect(() => log.commit(save("commit"))).toThrow("No.");
     expect(() => log.end(save("end"), () => head)).toThrow("No.");
-    expect(() => log.retry(turns.journal, second, save("retry"))).toThrow("No.");
-    expect(() => log.resume(turns.journal, second, save("resume"))).toThrow("No.");
+    expect(() => log.start(turns.journal, second, "interrupted", save("retry"))).toThrow("No.");
+    expect(() => log.start(turns.journal, second, "waited", save("resume"))).toThrow("No.");
     const saved = turns.sql.all("SELECT name FROM saved").map(({ name }) => name);
     expect(saved).toEqual(["commit"]);
     expect(new Journal(turns.sql).head()).toEqual(head);
@@ -284,7 +284,7 @@ describe("a turn that has waited", () => {
       () => closed,
     );
     const log = turns.newLog();
-    log.resume(turns.journal, second, () => log.push({ type: "start" }));
+    log.start(turns.journal, second, "waited", () => log.push({ type: "start" }));
     log.push(delta("a"));
     return log;
   }
@@ -313,7 +313,9 @@ describe("a turn that has waited", () => {
     const recoveredLog = next.recover(new Journal(turns.sql));
     expect(recoveredLog).toMatchObject({ attempts: 1, attemptMs: START_MS, steps: 1 });
     expect(seen(next)).toEqual(["start", "start-step", "a", "start-step"]);
-    next.retry(turns.journal, { ...head, attempt: 3 }, () => next.push({ type: "reset-step" }));
+    next.start(turns.journal, { ...head, attempt: 3 }, "interrupted", () =>
+      next.push({ type: "reset-step" }),
+    );
     expect(next.slice(0, 0).at(-1)?.id).toBe(3_000_000_001);
     expect(turns.newLog().recover(new Journal(turns.sql))).toMatchObject({
       attempts: 2,

@@ -269,6 +269,17 @@ describe("a variable that no longer exists", () => {
       expect(chat.history.newest()).not.toHaveProperty("display");
     },
   );
+
+  it.each([1, 1_200])("is reported once for each of %i paths, in a short stream", async (paths) => {
+    const chat = await withEvicted();
+    const references = Array.from({ length: 1_200 }, (_, n) => `$nyc.t${n % paths}`);
+    const said = references.join(" ");
+    const { chunks } = await chat.say({ steps: [[text(said), finish()]] });
+    expect(shownText(chunks)).toBe(said);
+    const reported = dataOf(chunks, "data-unresolved").map((data) => Object(data).reference);
+    expect(reported).toEqual(references.slice(0, Math.min(paths, limits.maxItems)));
+    expect(JSON.stringify(chunks).length).toBeLessThan(2 * said.length + 400 * reported.length);
+  });
 });
 
 const done = [text("Done."), finish()];

@@ -17,9 +17,8 @@ export type Authenticator = (
   settings: Settings,
 ) => Promise<string | Identity> | string | Identity;
 
-const LOCAL_TENANT = "local";
-/** All who reach this machine are one user, so that values of a user can be tried. */
-const LOCAL_USER = "local";
+/** The tenant of all who reach this machine. They are one user, so that values of a user can be tried. */
+const LOCAL = "local";
 
 /**
  * The authenticator that `AUTH` names; `jwt` is used for `AUTH=jwt`. If `AUTH` is unset, every request is
@@ -29,7 +28,8 @@ export function authenticatorBySettings(jwt?: Authenticator): Authenticator {
   return (request, settings) => {
     switch (settings.AUTH) {
       case "none":
-        return { tenant: localAuthenticator(request, settings), principal: LOCAL_USER };
+        requireLocal(request, settings);
+        return { tenant: LOCAL, principal: LOCAL };
       case "bearer":
         return bearerAuthenticator(request, settings);
       case "jwt": {
@@ -74,15 +74,13 @@ async function identityOf(
  * Requires no key, but accepts only programs and pages of this machine. Pages on the internet are rejected,
  * whether they use another name for this address (DNS rebinding) or their own origin.
  */
-function localAuthenticator(request: Request, settings: Settings): string {
+function requireLocal(request: Request, settings: Settings): void {
   const { LOCAL_SECRET } = settings;
   if (LOCAL_SECRET !== undefined && request.headers.get("x-byref-local") !== LOCAL_SECRET) {
-    throw new ByrefError(
-      "foreign_origin",
-      "This port is for npm start only; use the port that it prints.",
-    );
+    const message = "This port is for npm start only; use the port that it prints.";
+    throw new ByrefError("foreign_origin", message);
   }
-  const host = request.headers.get("host") ?? new URL(request.url).host;
+  const host = hostOf(request);
   if (!LOCAL_HOSTS.has(host.replace(/:\d{1,5}$/, "").toLowerCase())) {
     throw new ByrefError("foreign_origin", `AUTH=none answers to localhost only, not to ${host}.`);
   }
@@ -90,16 +88,16 @@ function localAuthenticator(request: Request, settings: Settings): string {
   // Browsers omit Origin in some requests, but send this header with every request.
   const isForeign = origin === null && request.headers.get("sec-fetch-site") === "cross-site";
   if (isForeign) throw new ByrefError("foreign_origin", "Pages of other sites may not call this.");
-  if (origin === null || isAllowedOrigin(origin, host, settings)) return LOCAL_TENANT;
+  if (origin === null || isAllowedOrigin(origin, host, settings)) return;
   throw new ByrefError("foreign_origin", `Pages of ${origin} may not call this; see CORS_ORIGINS.`);
 }
 
+export function hostOf({ headers, url }: Request): string {
+  return headers.get("host") ?? new URL(url).host;
+}
+
 /** True for the server's own pages, and for origins that `CORS_ORIGINS` names. */
-export function isAllowedOrigin(
-  origin: string,
-  host: string,
-  { CORS_ORIGINS = [] }: Settings,
-): boolean {
+export function isAllowedOrigin(origin: string, host: string, { CORS_ORIGINS = [] }: Settings) {
   const isOwn = origin === `http://${host}` || origin === `https://${host}`;
   return isOwn || CORS_ORIGINS.includes(origin);
 }
@@ -122,12 +120,8 @@ type Digests = readonly (readonly [digest: ArrayBuffer, tenant: string])[];
 const knownDigests = new WeakMap<object, Digests>();
 
 async function digestsOf(keys: Readonly<Record<string, string>>): Promise<Digests> {
-  const known = knownDigests.get(keys);
-  if (known !== undefined) return known;
-  const hashed = Object.entries(keys).map(
-    async ([key, tenant]) => [await sha256(key), tenant] as const,
-  );
-  const digests = await Promise.all(hashed);
+  const digestOf = async ([key, tenant]: [string, string]) => [await sha256(key), tenant] as const;
+  const digests = knownDigests.get(keys) ?? (await Promise.all(Object.entries(keys).map(digestOf)));
   knownDigests.set(keys, digests);
   return digests;
 }
@@ -175,14 +169,10 @@ export const byPath =
   };
 
 /** Returns the ticket's tenant; a key in the request is ignored. Removes the ticket from the request. */
-async function redeem(
-  context: Context<AppEnv>,
-  ticket: string,
-  settings: Settings,
-): Promise<string> {
+async function redeem(context: Context<AppEnv>, ticket: string, settings: Settings) {
   const { req } = context;
   // A ticket does not prove where a request comes from.
-  if (settings.AUTH === "none") localAuthenticator(req.raw, settings);
+  if (settings.AUTH === "none") requireLocal(req.raw, settings);
   const url = new URL(req.url);
   const isGet = req.raw.method === "GET";
   const tenant = isGet ? await tenantOfTicket(settings, ticket, url.pathname) : undefined;

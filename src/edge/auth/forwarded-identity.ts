@@ -25,10 +25,7 @@ export function identityIn(headers: Headers, { state }: Pick<ObjectContext, "sta
  * Returns the identity of a request or a stored turn. The tenant is the one in the object's name: what is said of
  * another tenant does not count. Throws if there is neither.
  */
-export function ofTenant(
-  identity: Identity | undefined,
-  { state }: Pick<ObjectContext, "state">,
-): Identity {
+export function ofTenant(identity: Identity | undefined, { state }: Pick<ObjectContext, "state">) {
   // An object does not know a name of over 1,024 bytes, or its name when an alarm from before 2026-03-15 wakes it.
   const tenant = tenantIn(state.id.name) ?? identity?.tenant;
   if (tenant === undefined) {

@@ -18,10 +18,7 @@ export type RemoteDirectory = {
   ) => Promise<Awaited<ReturnType<DirectoryObject[Method]>>>;
 } & Pick<DurableObjectStub, "fetch">;
 
-function hasDirectory(env: object): boolean {
-  const { DIRECTORY }: Partial<Bindings> = env;
-  return DIRECTORY !== undefined;
-}
+const hasDirectory = ({ DIRECTORY }: Partial<Bindings>) => DIRECTORY !== undefined;
 
 /** Throws `bad_configuration` if the tenant's spend is limited and no directory is bound. */
 export function requireDirectory({ tenant }: SpendLimits, env: object): void {
@@ -34,11 +31,7 @@ export function requireDirectory({ tenant }: SpendLimits, env: object): void {
  * The tenant's directory, in the given jurisdiction or the configured one. Undefined without the binding:
  * conversations are then not listed, and everything else works.
  */
-export function directoryOf(
-  env: object,
-  tenant: string,
-  jurisdiction?: string,
-): RemoteDirectory | undefined {
+export function directoryOf(env: object, tenant: string, jurisdiction?: string) {
   const { DIRECTORY }: Partial<Bindings> = env;
   if (DIRECTORY === undefined) return undefined;
   // In its own namespace, so no conversation's name equals a directory's name.
@@ -76,33 +69,29 @@ export function leasesOf(
   return {
     limits,
     async take(claim) {
-      const grant = await retry(TAKE_DELAYS_MS, object, () =>
-        callDirectory(object, (directory) => directory.take(claim)),
-      );
+      const grant = await retry(TAKE_DELAYS_MS, object, (directory) => directory.take(claim));
       if (grant !== undefined) return grant;
       const message = "The tenant's spend is not available now.";
       throw new ByrefError("unavailable", message);
     },
     settle(settled) {
       object.state.waitUntil(
-        retry(SETTLE_DELAYS_MS, object, () =>
-          callDirectory(object, (directory) => directory.settle(settled)),
-        ),
+        retry(SETTLE_DELAYS_MS, object, (directory) => directory.settle(settled)),
       );
     },
   };
 }
 
-/** Returns undefined if each try has failed. Both calls are idempotent. */
+/** Calls the directory. Returns undefined if each try has failed. Both calls are idempotent. */
 async function retry<Answer>(
   delaysMs: readonly number[],
   object: ObjectContext,
-  call: () => Promise<Answer | undefined>,
+  call: (directory: RemoteDirectory) => Promise<Answer>,
 ): Promise<Answer | undefined> {
   for (const delayMs of delaysMs) {
     await pause(delayMs);
     try {
-      return await call();
+      return await callDirectory(object, call);
     } catch (error) {
       logFailure(error, placeIn(object, "spend"));
     }
@@ -114,7 +103,7 @@ async function retry<Answer>(
 const TAKE_DELAYS_MS = [0, 200, 1_000];
 const SETTLE_DELAYS_MS = [0, 1_000, 10_000, 60_000];
 
-export interface IndexedConversation extends ObjectContext {
+interface IndexedConversation extends ObjectContext {
   /** Undefined until something is written. */
   readonly data: { readonly summary: ConversationSummary; readonly bornMs: number } | undefined;
 }

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import * as limits from "../../limits.ts";
-import { hasTable, numberIn, optionalTextIn, type SqlRow, textIn } from "../../store/rows/sql.ts";
+import { hasTable, numberIn, optionalTextIn, textIn } from "../../store/rows/sql.ts";
 import { USER } from "../../store/user-variables.ts";
 import type { Claim, Grant, QuotaService } from "../../turn/spend/spend.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
@@ -146,8 +146,7 @@ export class DirectoryObject extends DurableObject {
    */
   list(query: DirectoryQuery): DirectoryPage {
     const { progress } = this.#deletion;
-    const isDone = progress === undefined || progress.remaining === 0;
-    return { ...this.#list(query), ...(!isDone && { deletion: progress }) };
+    return { ...this.#list(query), ...(progress?.remaining && { deletion: progress }) };
   }
 
   #list({ limit, before, search = "" }: DirectoryQuery): DirectoryPage {
@@ -183,36 +182,37 @@ export class DirectoryObject extends DurableObject {
 
   /** Deletes the next piece of the tenant's conversations, and calls the feature. Does not throw. */
   override async alarm(): Promise<void> {
-    const log = (error: unknown) => logFailure(error, { request: "alarm" });
+    const log = (error: unknown) => void logFailure(error, { request: "alarm" });
     await this.#parts.feature?.onAlarm().catch(log);
-    await this.#setAlarm(await this.#deletePiece());
+    let pauseMs = 0;
+    try {
+      if (this.#deletion.progress !== undefined) pauseMs = await this.#deletePiece();
+    } catch (error) {
+      log(error);
+      pauseMs = RETRY_MS;
+    }
+    await this.#setAlarm(pauseMs);
   }
 
   /** Returns the pause before the next piece. */
   async #deletePiece(): Promise<number> {
-    if (this.#deletion.progress === undefined) return 0;
-    let pauseMs = RETRY_MS;
-    try {
-      const { tenant, piece } = this.#deletion.next(PIECE);
-      const tries = piece.map(async (one) => ((await this.#delete(tenant, one)) ? [one] : []));
-      const isPassOver = this.#deletion.record(piece, (await Promise.all(tries)).flat());
-      if (!isPassOver) pauseMs = 0;
-    } catch (error) {
-      logFailure(error, { request: "alarm" });
-    }
-    return pauseMs;
+    const { tenant, piece } = this.#deletion.next(PIECE);
+    const tries = piece.map((one) => this.#delete(tenant, one));
+    const isPassOver = this.#deletion.record(piece, (await Promise.all(tries)).flat());
+    return isPassOver ? RETRY_MS : 0;
   }
 
-  /** Returns false if it failed. */
-  async #delete(tenant: string, { id, beforeMs }: Doomed): Promise<boolean> {
+  /** Returns nothing if it failed. */
+  async #delete(tenant: string, one: Doomed): Promise<readonly Doomed[]> {
+    const { id, beforeMs } = one;
     try {
       const { jurisdiction } = this.ctx.id;
       const conversation = conversationNamed(this.env, [tenant, ...namedBy(id)], { jurisdiction });
       await withTimeLimit(limits.silenceMs, () => conversation.deleteBefore(beforeMs));
-      return true;
+      return [one];
     } catch (error) {
       logFailure(error, { tenant, conversation: id, request: "deletion" });
-      return false;
+      return [];
     }
   }
 
@@ -241,7 +241,12 @@ export class DirectoryObject extends DurableObject {
       place?.id ?? "",
       count,
     );
-    return rows.map(entryFrom);
+    return rows.map((row) => ({
+      id: textIn(row, "id"),
+      title: optionalTextIn(row, "title") ?? null,
+      createdMs: numberIn(row, "created_at"),
+      updatedMs: numberIn(row, "updated_at"),
+    }));
   }
 
   get #isEmpty(): boolean {
@@ -268,13 +273,4 @@ function foldCase(text: string): string {
 
 function nextOf(place: DirectoryPlace | undefined): Pick<DirectoryPage, "next"> {
   return place === undefined ? {} : { next: { id: place.id, updatedMs: place.updatedMs } };
-}
-
-function entryFrom(row: SqlRow): DirectoryEntry {
-  return {
-    id: textIn(row, "id"),
-    title: optionalTextIn(row, "title") ?? null,
-    createdMs: numberIn(row, "created_at"),
-    updatedMs: numberIn(row, "updated_at"),
-  };
 }

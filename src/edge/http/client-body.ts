@@ -36,7 +36,7 @@ export class ClientBody {
     this.#cancel(reason).catch(() => undefined);
   }
 
-  async #read(reader: PieceReader): Promise<Uint8Array | undefined> {
+  async #read(reader: ReturnType<typeof pieceReader>): Promise<Uint8Array | undefined> {
     const startMs = Date.now();
     const seconds = limits.silenceMs / 1_000;
     const message = `The body is too slow: under ${limits.minBodyBytes} bytes in ${seconds} s.`;
@@ -58,15 +58,15 @@ export class ClientBody {
   }
 }
 
+interface Place {
+  readonly method: string;
+  readonly path: string;
+}
+
 /** True for values, files, and parts of an import, which have their own limits (`receive.ts`). */
 export function isStreamed({ method, path }: Place): boolean {
   if (method === "PUT") return /^\/(?:conversations|user)\//u.test(path);
   return method === "POST" && /\/(import|variables)$/.test(path);
-}
-
-interface Place {
-  readonly method: string;
-  readonly path: string;
 }
 
 /** The largest body that a request may have. A value as JSON is parsed as a whole. */
@@ -87,17 +87,11 @@ export function tooLarge(maxBytes: number): ByrefError {
 
 const PIECE_BYTES = 65_536;
 
-interface PieceReader {
-  /** Undefined at the end. The next read overwrites the piece. */
-  read(): Promise<Uint8Array | undefined>;
-  cancel(reason?: unknown): Promise<void>;
-}
-
 /**
- * Reads a body into one reused buffer. With a new buffer for each piece, a long body leaves 64 MiB of garbage before
- * V8 collects it.
+ * Reads a body into one reused buffer: the next read overwrites the piece. With a new buffer for each piece, a long body
+ * leaves 64 MiB of garbage before V8 collects it. `read` returns undefined at the end.
  */
-function pieceReader(body: ReadableStream<Uint8Array>): PieceReader {
+function pieceReader(body: ReadableStream<Uint8Array>) {
   let reader: ReadableStreamBYOBReader;
   try {
     reader = body.getReader({ mode: "byob" });
@@ -108,18 +102,15 @@ function pieceReader(body: ReadableStream<Uint8Array>): PieceReader {
       const { value } = await own.read();
       return value && copyOf(value);
     };
-    return { read, cancel: (reason) => own.cancel(reason) };
+    return { read, cancel: (reason?: unknown) => own.cancel(reason) };
   }
   let buffer: ArrayBufferLike = new ArrayBuffer(PIECE_BYTES);
-  return {
-    read: async () => {
-      const { done, value } = await reader.read(new Uint8Array(buffer));
-      if (done) return undefined;
-      buffer = value.buffer;
-      return value;
-    },
-    cancel: (reason) => reader.cancel(reason),
+  const read = async (): Promise<Uint8Array | undefined> => {
+    const { done, value } = await reader.read(new Uint8Array(buffer));
+    if (!done) buffer = value.buffer;
+    return done ? undefined : value;
   };
+  return { read, cancel: (reason?: unknown) => reader.cancel(reason) };
 }
 
 /** Contains the end marker of the body. */

@@ -88,7 +88,7 @@ export function endpoint<Target, const Route extends string, const Described ext
         ...incoming,
         query: parseAll(operation.query, (name) => searchParams.get(name)),
         headers: parseHeaders(operation, request.headers),
-        body: operation.body && (await parseBody(operation, incoming)),
+        body: operation.body && (await parseBody(operation.body, operation, incoming)),
       };
       // The route guarantees the parameters, and the schemas the rest.
       const response = await handler(call as Call<Route, Described>, target);
@@ -111,11 +111,15 @@ function parseAll(schemas: Schemas = {}, given: (name: string) => string | null)
   return Object.fromEntries(entries);
 }
 
-async function parseBody({ body, isBodyOptional }: Operation, { request, text }: Incoming) {
+async function parseBody(
+  body: z.ZodType,
+  { isBodyOptional }: Operation,
+  { request, text }: Incoming,
+) {
   const json = isBodyOptional === true ? await text() : undefined;
-  if (json === "") return body && parse(body, {});
+  if (json === "") return parse(body, {});
   requireJsonType(request);
-  return body && parse(body, parseJson(json ?? (await text())));
+  return parse(body, parseJson(json ?? (await text())));
 }
 
 /** Parses the value. Throws `bad_request`, which names the first `maxShownItems` invalid places. */

@@ -5,11 +5,8 @@ import { News } from "../../value/news.ts";
 
 type ListEvents = (options: { readonly after: number; readonly limit: number }) => EventPage;
 
-interface Reader {
-  /** Turns that were not announced to it yet. */
-  readonly turns: string[];
-  isOver: boolean;
-}
+/** `turns`: those that were not announced to it yet. */
+type Reader = { readonly turns: string[]; isOver: boolean };
 
 /** Readers of a conversation's live events. The conversation need not exist yet. */
 export class EventStreams {
@@ -45,11 +42,7 @@ export class EventStreams {
     this.#news.end();
   }
 
-  async *#frames(
-    reader: Reader,
-    list: ListEvents,
-    after: number,
-  ): AsyncGenerator<Uint8Array, undefined> {
+  async *#frames(reader: Reader, list: ListEvents, after: number) {
     const encoder = new TextEncoder();
     this.#readers.add(reader);
     try {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type Conditions, requireReadable } from "./request-headers.ts";
+import { etagsIn } from "./request-headers.ts";
 
 /** Schemas of query parameters and headers that several endpoints use. */
 
@@ -27,14 +27,14 @@ const ETAG = { pattern: /^(?:\*|(?:W\/)?"[!#-~]*")$/.source };
 /** Dates are accepted, and never apply. */
 export const ifRange = text.meta(ETAG);
 
-export const ifMatch = readable("ifMatch");
+export const ifMatch = etags("If-Match");
 
-export const ifNoneMatch = readable("ifNoneMatch");
+export const ifNoneMatch = etags("If-None-Match");
 
-/** Etags that are checked first, with an error of their own. */
-function readable(condition: keyof Conditions) {
+/** Checked first, with an error of their own. */
+function etags(header: string) {
   return z.preprocess((given) => {
-    requireReadable({ [condition]: String(given) });
+    etagsIn(header, String(given));
     return given;
   }, text.meta(ETAG));
 }

@@ -39,17 +39,11 @@ export function problemOf(
   const body = { ...details, type: `urn:byref:${code}`, title, status, detail, code };
   const headers = new Headers({ "content-type": "application/problem+json" });
   if (status === 401) headers.set("www-authenticate", "Bearer");
-  const retryAfter = status === 429 || status === 503 ? retryAfterOf(code, details) : undefined;
-  if (retryAfter !== undefined) headers.set("retry-after", String(retryAfter));
+  if (status === 429 || status === 503) {
+    // Seconds; not a number for a spend limit that is not renewed: trying again does not help.
+    const renewal = Math.ceil((Date.parse(String(details.renewsAt)) - Date.now()) / 1_000);
+    const seconds = code === "spend_exceeded" ? Math.max(1, renewal) : 5;
+    if (!Number.isNaN(seconds)) headers.set("retry-after", String(seconds));
+  }
   return new Response(JSON.stringify(body), { status, headers });
-}
-
-/** In seconds. Undefined for a spend limit that is not renewed: trying again does not help. */
-function retryAfterOf(
-  code: ErrorCode,
-  { renewsAt }: Readonly<Record<string, unknown>>,
-): number | undefined {
-  if (code !== "spend_exceeded") return 5;
-  if (typeof renewsAt !== "string") return undefined;
-  return Math.max(1, Math.ceil((Date.parse(renewsAt) - Date.now()) / 1_000));
 }

@@ -18,12 +18,6 @@ export function conditionsIn(headers: Headers): Conditions {
   };
 }
 
-/** Throws `bad_request` for a malformed condition. Call it where headers arrive unchanged from the client. */
-export function requireReadable({ ifMatch, ifNoneMatch }: Conditions): void {
-  etagsIn("If-Match", ifMatch);
-  etagsIn("If-None-Match", ifNoneMatch);
-}
-
 /**
  * Throws `precondition_failed` unless the conditions allow a write to the state `currentEtag` (undefined:
  * nothing exists). Throws `bad_request` for a malformed condition, even if another one fails. Safe only if
@@ -53,12 +47,9 @@ function hasStrong(etags: Etags, current: string | undefined): boolean {
 }
 
 function hasWeak(etags: Etags, current: string | undefined): boolean {
-  if (current === undefined) return false;
-  return etags === "*" || etags.some((etag) => opaqueOf(etag) === opaqueOf(current));
-}
-
-function opaqueOf(etag: string): string {
-  return etag.startsWith("W/") ? etag.slice(2) : etag;
+  const opaque = current?.replace(/^W\//u, "");
+  if (opaque === undefined) return false;
+  return etags === "*" || etags.some((etag) => etag.replace(/^W\//u, "") === opaque);
 }
 
 function preconditionFailed(which: string, etag: string | undefined): ByrefError {
@@ -73,17 +64,23 @@ function preconditionFailed(which: string, etag: string | undefined): ByrefError
  * The etags of a list, with quotes and `W/`. Throws for a list without etags: its sender intended a guard and would
  * have none. Backslashes do not escape, and characters beyond ASCII are there however the platform has decoded them.
  */
-function etagsIn(header: string, value: string | undefined): Etags | undefined {
+export function etagsIn(header: string, value: string | undefined): Etags | undefined {
   if (value === undefined) return undefined;
   if (value.trim() === "*") return "*";
-  if (ETAGS.test(value)) return value.match(ETAG) ?? [];
-  const message = `${header} is not readable: send * or quoted etags, e.g. "1-a", W/"2-b".`;
-  throw new ByrefError("bad_request", message, { header });
+  const [start = ""] = LIST_START.exec(value) ?? [];
+  const etags = start.match(ETAG);
+  const isRead = start.length === value.length;
+  if (isRead && etags !== null) return etags;
+  const at = isRead ? 0 : start.length;
+  const message = `${header} is not readable at character ${at}: send * or quoted etags, e.g. "1-a", W/"2-b".`;
+  throw new ByrefError("bad_request", message, { header, at });
 }
 
 const ETAG = /(?:W\/)?"[!#-~\u0080-\uffff]*"/g;
-/** Elements may be empty, as the RFC says. */
-const ETAGS = new RegExp(`^[\\t ,]*${ETAG.source}([\\t ]*,[\\t ,]*${ETAG.source})*[\\t ,]*$`);
+/** What is readable of a list. Elements may be empty, as the RFC says. */
+const LIST_START = new RegExp(
+  `^[\\t ,]*(?:${ETAG.source}(?:[\\t ]*,[\\t ,]*${ETAG.source})*[\\t ,]*)?`,
+);
 
 /**
  * Parses a `Range` header for a value of `size` bytes (RFC 9110, 14.1.2). A range is never empty. "whole": respond 200 with the whole
@@ -95,17 +92,17 @@ export function byteRangeIn(
   size: number,
 ): Bounds | "whole" | "unsatisfiable" {
   const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/i.exec(header ?? "") ?? [];
-  if (first === "") return last === "" ? "whole" : suffixOf(Number(last), size);
+  if (first === "" && last !== "") {
+    const length = Number(last);
+    if (length === 0) return "unsatisfiable";
+    // An empty value is sent as a whole: no `Content-Range` can describe it.
+    return size === 0 ? "whole" : { from: Math.max(size - length, 0), to: size };
+  }
+  if (first === "") return "whole";
   const from = Number(first);
   if (last !== "" && Number(last) < from) return "whole";
   if (from >= size) return "unsatisfiable";
   return { from, to: last === "" ? size : Math.min(Number(last) + 1, size) };
-}
-
-/** The range of the last bytes. An empty value is sent as a whole: no `Content-Range` can describe it. */
-function suffixOf(length: number, size: number): Bounds | "whole" | "unsatisfiable" {
-  if (length === 0) return "unsatisfiable";
-  return size === 0 ? "whole" : { from: Math.max(size - length, 0), to: size };
 }
 
 /** The `Content-Range` of a 206, or of a 416 with the size. */

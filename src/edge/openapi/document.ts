@@ -3,7 +3,7 @@ import * as limits from "../../limits.ts";
 import { version } from "../../version.ts";
 import type { Api } from "../conversation-parts.ts";
 import { CONVERSATION_ID } from "../conversation-of.ts";
-import type { Content, Description, Operation } from "../http/endpoint.ts";
+import type { Content, Description, Endpoint, Operation } from "../http/endpoint.ts";
 
 const AT = "#/components/schemas/";
 
@@ -45,8 +45,6 @@ export function openApiOf({ worker, tenant, conversation, components }: Required
 const ABOUT =
   "Sessions for AI agents whose tool results are variables. Errors are problem documents with a stable code.";
 
-type Described = Operation & { readonly method: string; readonly path: string };
-
 /** `names`: those of the schemas that have one. */
 function operationDescriber(names: ReadonlyMap<z.ZodType, string>) {
   const schemaOf = (description: Description): JsonSchema => {
@@ -72,15 +70,14 @@ function operationDescriber(names: ReadonlyMap<z.ZodType, string>) {
       schema: schemaOf(schema),
     }));
 
-  return ({ method, path, ...operation }: Described) => {
+  return ({ method, path, ...operation }: Pick<Endpoint<never>, "method" | "path"> & Operation) => {
     const { summary, query, headers, isBodyOptional, answers, isOpen } = operation;
     const { body, content = body && { "application/json": body } } = operation;
-    const [, resource, , part = ""] = path.split("/");
-    const known = resource === "programs" || resource === "hooks" ? "programs" : "worker";
-    const other = resource === "user" ? "variables" : known;
-    const tag = resource === "conversations" ? (TAGS[part] ?? resource) : other;
+    const [, resource = "", , part = ""] = path.split("/");
+    const isConversation = resource === "conversations";
+    const tag = isConversation ? (TAGS[part] ?? resource) : (TAGS[resource] ?? "worker");
     // Tickets are for paths below a conversation.
-    const takesTicket = method === "GET" && resource === "conversations" && part !== "";
+    const takesTicket = method === "GET" && isConversation && part !== "";
     const keys = takesTicket ? [{ key: [] }, { ticket: [] }] : [{ key: [] }];
     const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]): OpenApiParameter => ({
       name,
@@ -125,6 +122,7 @@ function plain({ $schema: _schema, $id: _id, ...schema }: z.core.JSONSchema.Base
 
 const PROBLEM = { "application/problem+json": { schema: { $ref: `${AT}Problem` } } };
 
+/** By the part of a path below a conversation, or the first part of another. */
 const TAGS: Readonly<Record<string, string>> = {
   messages: "turns",
   approvals: "turns",
@@ -136,6 +134,9 @@ const TAGS: Readonly<Record<string, string>> = {
   query: "variables",
   files: "files",
   plans: "plans",
+  programs: "programs",
+  hooks: "programs",
+  user: "variables",
 };
 
 const IN_PATHS: Readonly<Record<string, JsonSchema>> = {
@@ -147,10 +148,9 @@ const IN_PATHS: Readonly<Record<string, JsonSchema>> = {
 
 /** `GET /conversations/:id/variables` becomes getConversationVariables. */
 function idOf(method: string, path: string): string {
-  const words = path.split("/").flatMap((part) => part.match(/\w+/g) ?? []);
-  return (
-    method.toLowerCase() + words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join("")
-  );
+  const words = path.match(/\w+/g) ?? [];
+  const camel = words.map((word) => word.replace(/^./u, (letter) => letter.toUpperCase()));
+  return method.toLowerCase() + camel.join("");
 }
 
 /** A JSON schema as Zod writes it: none is a boolean, and no array has a list of `items`. */

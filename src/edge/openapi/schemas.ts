@@ -91,15 +91,11 @@ export const prompt = later(() =>
   }),
 );
 
-const status = later(() =>
-  z.enum(["idle", "running", "waiting"]).describe("waiting: needs a person's approval"),
-);
-
 const listed = later(() =>
   z.strictObject({
     id: text,
     title: text.nullable(),
-    status: status(),
+    status: z.enum(["idle", "running", "waiting"]).describe("waiting: needs a person's approval"),
     createdAt: time,
     updatedAt: time,
   }),
@@ -116,11 +112,7 @@ export const conversations = later(() =>
 );
 
 export const conversation = later(() =>
-  listed().extend({
-    messages: count,
-    variables: count,
-    bytes: count,
-  }),
+  listed().extend({ messages: count, variables: count, bytes: count }),
 );
 
 export const message = later(() =>
@@ -243,10 +235,7 @@ export const variables = later(() =>
 export const deleted = later(() => z.strictObject({ deleted: names }));
 
 export const interpolated = later(() =>
-  z.strictObject({
-    text,
-    unresolved: z.array(z.looseObject({ code: text, message: text })),
-  }),
+  z.strictObject({ text, unresolved: z.array(z.looseObject({ code: text, message: text })) }),
 );
 
 export const turn = later(() =>

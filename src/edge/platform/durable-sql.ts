@@ -4,9 +4,7 @@ import { byteLength } from "../../value/encoding.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../store/rows/sql.ts";
 
-/**
- * Checks the platform's limit of 2 MB for a value. Local workerd does not enforce it, so tests would miss it.
- */
+/** Checks the platform's limit of 2 MB for a value. Local workerd does not enforce it, so tests would miss it. */
 function requireSqlValue(value: SqlValue): void {
   const units = typeof value === "string" ? value.length : 0;
   const bytes = value instanceof ArrayBuffer ? value.byteLength : units;

@@ -16,11 +16,6 @@ import type { FilePage, FileSummary } from "./file-page.ts";
 import type { StoredBytes } from "../variables/serve-value.ts";
 import { pagesOf, R2Upload } from "./r2-blobs.ts";
 
-/** A file that can be read. A read rejects with `conflict` if the file has changed. */
-interface OpenFile extends FileSummary {
-  readonly open: StoredBytes;
-}
-
 /**
  * A conversation's files in the bucket, as tools and endpoints read and write them. A file's metadata has the labels of
  * its content. Paths throw `bad_path`.
@@ -40,9 +35,11 @@ export class R2Files implements Files {
     this.#onWrite = onWrite;
   }
 
+  /** Throws `bad_value` for half of a character. */
   async write(path: string, content: FileContent, write: FileWrite) {
     const { mediaType } = content;
-    const body = bytesOf(content);
+    if ("text" in content) requireWellFormed(content.text, "A file");
+    const body = "text" in content ? new TextEncoder().encode(content.text) : content.bytes;
     const { expected } = write;
     const written = { path, bytes: body.byteLength };
     if (this.#onWrite !== undefined) await this.requireRoom(path, written.bytes);
@@ -98,7 +95,8 @@ export class R2Files implements Files {
     return { files, ...compact({ next }) };
   }
 
-  async find(path: string): Promise<OpenFile | undefined> {
+  /** A file that can be read. A read rejects with `conflict` if the file has changed. */
+  async find(path: string): Promise<(FileSummary & { readonly open: StoredBytes }) | undefined> {
     const key = this.#keyOf(path);
     const head = await this.#bucket.head(key);
     if (head === null) return undefined;
@@ -114,10 +112,7 @@ export class R2Files implements Files {
   }
 
   /** Begins a file of the caller's. It is visible when the upload is complete. */
-  upload(
-    path: string,
-    { mediaType, visibility }: Pick<FileSummary, "mediaType" | "visibility">,
-  ): R2Upload {
+  upload(path: string, { mediaType, visibility }: Pick<FileSummary, "mediaType" | "visibility">) {
     return new R2Upload(this.#bucket, this.#keyOf(path), {
       httpMetadata: { contentType: mediaType },
       customMetadata: metadataOf({ visibility, sources: ["caller"] }),
@@ -164,24 +159,12 @@ export class R2Files implements Files {
 
 type OnWrite = (file: { readonly path: string; readonly bytes: number }) => void;
 
-/** Throws `bad_value` for half of a character. */
-function bytesOf(content: FileContent): Uint8Array {
-  if (!("text" in content)) return content.bytes;
-  requireWellFormed(content.text, "A file");
-  return new TextEncoder().encode(content.text);
-}
-
 function writeConflict(path: string): ByrefError {
   return new ByrefError("conflict", `file:${path} was changed by a concurrent write.`);
 }
 
-function metadataOf({
-  visibility = "model",
-  sources,
-  trusted,
-  flags,
-  addition,
-}: FileWrite): Record<string, string> {
+function metadataOf(write: FileWrite): Record<string, string> {
+  const { visibility = "model", sources, trusted, flags, addition } = write;
   return {
     visibility: visibilityText({ visibility, flags }),
     trusted: String(trusted ?? true),
@@ -198,6 +181,8 @@ function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
   const isKnown = visibility === "model" || visibility === "sealed";
   const list = jsonIn(sources);
   const isList = Array.isArray(list) && list.every((source) => typeof source === "string");
+  const added = jsonIn(addition ?? "");
+  const { call, from } = isObject(added) ? added : {};
   return {
     labels: {
       visibility: isKnown ? visibility : "secret",
@@ -206,15 +191,8 @@ function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
       trusted: trusted === "true",
     },
     version: etag,
-    ...compact({ addition: additionIn(addition) }),
+    ...(typeof call === "string" && typeof from === "number" && { addition: { call, from } }),
   };
-}
-
-function additionIn(text: string | undefined): FileInfo["addition"] {
-  const addition = jsonIn(text ?? "");
-  if (!isObject(addition)) return undefined;
-  const { call, from } = addition;
-  return typeof call === "string" && typeof from === "number" ? { call, from } : undefined;
 }
 
 function textOf(path: string, bytes: ArrayBuffer): string {
@@ -226,11 +204,7 @@ function textOf(path: string, bytes: ArrayBuffer): string {
 }
 
 /** The conversation's files; undefined without a bucket binding. */
-export function filesIn(
-  env: Cloudflare.Env,
-  prefix: string,
-  onWrite?: OnWrite,
-): R2Files | undefined {
+export function filesIn(env: Cloudflare.Env, prefix: string, onWrite?: OnWrite) {
   const { BLOBS }: Partial<Bindings> = env;
   return BLOBS && new R2Files(BLOBS, prefix, onWrite);
 }

@@ -101,10 +101,8 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
     ({ params: { id }, request: { headers } }, { context, sockets }) => {
       const isSocket = headers.get("upgrade")?.toLowerCase() === "websocket";
       if (isSocket) return sockets.open(id, identityIn(headers, context));
-      throw new ByrefError(
-        "bad_request",
-        "This endpoint opens a WebSocket: send Upgrade: websocket.",
-      );
+      const message = "This endpoint opens a WebSocket: send Upgrade: websocket.";
+      throw new ByrefError("bad_request", message);
     },
   ),
 ];

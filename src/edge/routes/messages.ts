@@ -37,12 +37,7 @@ const form = oneOf(["display", "reference"]);
 /** Decides on a call, or on a plan's gate. */
 export const approvalEndpoint: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/approvals/:approval",
-  {
-    summary: "Approves or denies a tool call",
-    headers,
-    body: approvalBody,
-    answers,
-  },
+  { summary: "Approves or denies a tool call", headers, body: approvalBody, answers },
   ({ params, body, headers, request }, { turns }) => {
     const turnRequest = {
       approvals: [approvalOf(params.approval, body)],

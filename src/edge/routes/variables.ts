@@ -168,7 +168,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
       const { version, ...part } = query;
       const from = version === undefined ? undefined : versionOf(store, found, version);
       const source = { store: from?.reads ?? store, csv };
-      return serveValue(source, from?.info ?? found, { part, request });
+      return serveValue(source, from?.info ?? found, part, request);
     },
   ),
   endpoint(
@@ -215,7 +215,8 @@ const changes: readonly Endpoint<ConversationParts>[] = [
     async ({ params: { name }, body, request }, { context }) => {
       const { ttl, pinned, description } = body;
       requireWritable(name);
-      requireGuards(request, context.store.info(name), metadataEtagOf);
+      const before = context.store.info(name);
+      requireConditions(guardsIn(request.headers), before && metadataEtagOf(before));
       // Only a run itself changes its variables.
       const changed = new ScopedStore(context.store).update(name, {
         ...(ttl === undefined ? {} : { ttlMs: ttl === null ? null : ttl * 1_000 }),
@@ -235,7 +236,8 @@ const changes: readonly Endpoint<ConversationParts>[] = [
     },
     async ({ params: { name }, request }, { context }) => {
       requireWritable(name);
-      requireGuards(request, context.store.info(name), etagOf);
+      const before = context.store.info(name);
+      requireConditions(guardsIn(request.headers), before && etagOf(before));
       const isDeleted = new ScopedStore(context.store).delete(name);
       await context.settle();
       if (isDeleted) return new Response(null, { status: 204 });
@@ -298,15 +300,6 @@ function pathIn(written: string): Path {
   if (path !== undefined) return path;
   const message = `${written} is not a path; write it as after a name, e.g. .temp or [0].id`;
   throw new ByrefError("bad_path", message);
-}
-
-/** Throws `precondition_failed`. */
-function requireGuards(
-  { headers }: Request,
-  found: VariableInfo | undefined,
-  etagOf: (info: VariableInfo) => string,
-): void {
-  requireConditions(guardsIn(conditionsIn(headers)), found && etagOf(found));
 }
 
 /** Throws `bad_name` for `input`, which cannot be changed. */

@@ -37,7 +37,11 @@ export class Sockets {
   constructor(context: ConversationContext, turns: Turns) {
     this.#context = context;
     this.#turns = turns;
-    context.deletion.onMarked(() => this.#end());
+    context.deletion.onMarked(() => {
+      for (const socket of context.state.getWebSockets()) {
+        this.close(socket, "The conversation was deleted.");
+      }
+    });
     for (const socket of context.state.getWebSockets()) {
       // The object ended before the turn that the socket watched, so it is unknown which chunks were sent.
       if (noteOf(socket).isBusy) closeSocket(socket, 1012, "The turn was interrupted: resume it.");
@@ -84,16 +88,10 @@ export class Sockets {
   }
 
   /** Call this when the client is gone. Running turns continue. */
-  close(socket: WebSocket): void {
-    this.#disconnect(socket);
-    closeSocket(socket, 1000, "");
-  }
-
-  #end(): void {
-    for (const socket of this.#context.state.getWebSockets()) {
-      this.#disconnect(socket);
-      closeSocket(socket, 1000, "The conversation was deleted.");
-    }
+  close(socket: WebSocket, reason = ""): void {
+    this.#connections.get(socket)?.disconnect();
+    this.#connections.delete(socket);
+    closeSocket(socket, 1000, reason);
   }
 
   /** Stops the turn: the transport sends this frame when its chat is stopped, not when the page closes. */
@@ -103,11 +101,6 @@ export class Sockets {
     const stop = () => this.#context.queue.stopOne(log);
     if (isResumed) this.#stops.set(socket, setTimeout(stop, RESUME_GRACE_MS));
     else stop();
-  }
-
-  #disconnect(socket: WebSocket): void {
-    this.#connections.get(socket)?.disconnect();
-    this.#connections.delete(socket);
   }
 
   async #serve(
@@ -126,52 +119,40 @@ export class Sockets {
         const message = `${MAX_OPEN_REQUESTS} requests are open on this socket; try again later.`;
         throw new ByrefError("rate_limited", message);
       }
-      const span =
-        frame.type === "send"
-          ? await this.#beginTurn(request, turnOf(frame), asker)
-          : this.#find(frame);
-      if (span !== undefined) await stream(connection, request, span);
-      connection.send(request, { type: span === undefined ? "no-active" : "end" });
+      const { lastSequence = -1 } = type === "resume" ? frame : {};
+      // The index of the frame with number 0. Default: the first of the turn's own frames.
+      const { log, first } =
+        type === "resume"
+          ? { log: this.#context.queue.running, first: 0 }
+          : await this.#beginTurn(request, turnOf(frame), asker);
+      if (type === "resume" && lastSequence >= (log?.count ?? Infinity)) {
+        const message = "There is no such chunk; resume without lastSequence.";
+        throw new ByrefError("bad_request", message);
+      }
+      if (log !== undefined) await stream(connection, request, { log, first, lastSequence });
+      connection.send(request, { type: log === undefined ? "no-active" : "end" });
     } catch (error) {
       connection.fail(request, error);
     }
     connection.finish(request);
   }
 
-  async #beginTurn(request: SocketRequest, turn: TurnRequest, asker: Identity): Promise<Span> {
-    const { log, result, first } = await this.#turns.begin(turn, { asker, traceparent: null });
+  async #beginTurn(request: SocketRequest, turn: TurnRequest, asker: Identity) {
+    const begun = await this.#turns.begin(turn, { asker, traceparent: null });
     // The log contains the error too.
-    result.catch((error: unknown) => logIfFailure(error, placeIn(this.#context, "socket")));
-    request.log = log;
-    if (request.state === "aborted") this.#context.queue.stopOne(log);
-    return { log, first, lastSequence: -1 };
-  }
-
-  /** The running turn, from its first chunk or after the client's last one. */
-  #find({ lastSequence = -1 }: z.infer<typeof resumeFrame>): Span | undefined {
-    const log = this.#context.queue.running;
-    if (log === undefined) return undefined;
-    if (lastSequence < log.count) return { log, first: 0, lastSequence };
-    throw new ByrefError("bad_request", "There is no such chunk; resume without lastSequence.");
+    begun.result.catch((error: unknown) => logIfFailure(error, placeIn(this.#context, "socket")));
+    request.log = begun.log;
+    if (request.state === "aborted") this.#context.queue.stopOne(begun.log);
+    return begun;
   }
 }
 
-/** The chunks of a turn that a client receives. */
-interface Span {
-  readonly log: TurnLog;
-  /** The index of the frame with number 0. Default: the first of the turn's own frames. */
-  readonly first?: number | undefined;
-  /** Chunks up to this number are skipped. */
-  readonly lastSequence: number;
-}
-
-/** Resolves when the turn has ended, or the request is no longer open. */
+/** Sends the chunks after `lastSequence`. Resolves when the turn has ended, or the request is no longer open. */
 async function stream(
   connection: SocketConnection,
   request: SocketRequest,
-  span: Span,
+  { log, first, lastSequence }: { log: TurnLog; first: number | undefined; lastSequence: number },
 ): Promise<void> {
-  const { log, first, lastSequence } = span;
   request.log = log;
   connection.send(request, { type: "start" });
   let sequence = 0;
@@ -210,15 +191,11 @@ interface SocketRequest {
 export class SocketConnection {
   readonly #socket: WebSocket;
   readonly #requests = new Map<string, SocketRequest>();
-  #note: Note;
+  note: Note;
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
-    this.#note = noteOf(socket);
-  }
-
-  get note(): Note {
-    return this.#note;
+    this.note = noteOf(socket);
   }
 
   get size(): number {
@@ -252,7 +229,7 @@ export class SocketConnection {
     this.#requests.delete(request.requestId);
     if (this.size > 0) return;
     this.#keep({ isBusy: false });
-    if (this.#note.sentChars > limits.maxBodyBytes / 2) this.#close(1013, "Connect again.");
+    if (this.note.sentChars > limits.maxBodyBytes / 2) this.#close(1013, "Connect again.");
   }
 
   /** Call this when the socket is gone. */
@@ -273,21 +250,21 @@ export class SocketConnection {
   }
 
   fail(request: SocketRequest, error: unknown): void {
-    logIfFailure(error, { conversation: this.#note.conversation, request: "socket" });
+    logIfFailure(error, { conversation: this.note.conversation, request: "socket" });
     this.send(request, { type: "error", errorText: publicTextOf(error) });
   }
 
   /** Rejects an invalid frame. `requestId` is empty if it could not be read. */
   refuse(requestId: string, error: unknown): void {
-    const badFrames = this.#note.badFrames + 1;
+    const badFrames = this.note.badFrames + 1;
     this.#keep({ badFrames });
     if (badFrames > limits.maxTries) return this.#close(1008, "Too many invalid frames.");
     this.#sendText(JSON.stringify({ type: "error", requestId, errorText: publicTextOf(error) }));
   }
 
   #sendText(text: string): void {
-    const sentChars = this.#note.sentChars + text.length;
-    this.#note = { ...this.#note, sentChars };
+    const sentChars = this.note.sentChars + text.length;
+    this.note = { ...this.note, sentChars };
     if (sentChars > limits.maxBodyBytes)
       return this.#close(1013, "Too much output for one socket: resume.");
     try {
@@ -304,8 +281,8 @@ export class SocketConnection {
   }
 
   #keep(changes: Partial<Note>): void {
-    this.#note = { ...this.#note, ...changes };
-    this.#socket.serializeAttachment(this.#note);
+    this.note = { ...this.note, ...changes };
+    this.#socket.serializeAttachment(this.note);
   }
 }
 

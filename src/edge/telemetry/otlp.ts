@@ -4,16 +4,6 @@ import { version } from "../../version.ts";
 import { withoutTrailingSlash } from "../models/model.ts";
 import type { Span, Trace, TurnRecord } from "./trace.ts";
 
-interface ExportOptions {
-  /** `service.name`. */
-  readonly service: string;
-  readonly traceId: string;
-  /** The caller's span, if there is one. */
-  readonly parentSpanId?: string | undefined;
-  /** 16 hexadecimal digits. */
-  readonly newSpanId: () => string;
-}
-
 /** Models choose the ids of their calls. */
 const MAX_ID_CHARS = 128;
 
@@ -25,9 +15,20 @@ const ERROR = 2;
 
 /**
  * The JSON body of an OTLP/HTTP request to `/v1/traces`: the spans of one attempt at a turn, the attempt's
- * own first, with names and attributes of the semantic conventions for generative AI.
+ * own first, with names and attributes of the semantic conventions for generative AI. `service`: `service.name`.
+ * `parentSpanId`: the caller's span, if there is one.
  */
-export function tracesRequest({ spans }: Trace, record: TurnRecord, options: ExportOptions) {
+export function tracesRequest(
+  { spans }: Trace,
+  record: TurnRecord,
+  options: {
+    readonly service: string;
+    readonly traceId: string;
+    readonly parentSpanId: string | undefined;
+    /** 16 hexadecimal digits. */
+    readonly newSpanId: () => string;
+  },
+) {
   const { service, traceId, parentSpanId, newSpanId } = options;
   const ids = new Map(spans.map((span) => [span, newSpanId()]));
   const encoded = spans.map((span) => ({

@@ -1,4 +1,5 @@
 import type { Observer } from "../../tool/observer.ts";
+import { toHex } from "../../value/encoding.ts";
 import { modelNameOf } from "../../turn/model/model-call.ts";
 import type { Bindings } from "../app-env.ts";
 import { conversationIn, type ObjectContext } from "../conversation-of.ts";
@@ -14,7 +15,6 @@ import {
   turnRecord,
   type TurnSubject,
 } from "./trace.ts";
-import { toHex } from "../../value/encoding.ts";
 
 export interface ObservedTurn extends Omit<TurnSubject, "tenant" | "traceId"> {
   /** The request's header, or the context that `watch` returned for an earlier attempt at the turn. */
@@ -83,12 +83,10 @@ export class Telemetry {
       const record = turnRecord({ tenant: this.#tenant, ...turn, traceId }, trace, end);
       if (settings.LOG === "turns") console.log(JSON.stringify(record));
       if (collector !== undefined && traceId !== undefined) {
-        const request = tracesRequest(trace, record, {
-          service: settings.OTEL_SERVICE_NAME,
-          traceId,
-          parentSpanId: parent?.spanId,
-          newSpanId: () => randomHex(8),
-        });
+        const { OTEL_SERVICE_NAME: service } = settings;
+        const newSpanId = () => randomHex(8);
+        const about = { service, traceId, parentSpanId: parent?.spanId, newSpanId };
+        const request = tracesRequest(trace, record, about);
         this.#options.state.waitUntil(this.#send(collector, request));
       }
       ANALYTICS?.writeDataPoint(dataPointOf(record));

@@ -104,19 +104,14 @@ export class Span implements ObservedActivity {
     for (let outer = this.parent; outer !== undefined && outer !== root; outer = outer.parent)
       depth++;
     const since = (ms: number, startMs: number) => Math.max(ms - startMs, 0);
+    const firstOutputMs = this.firstOutputMs && since(this.firstOutputMs, this.startMs);
     return {
       kind,
       name: clip(name, MAX_NAME_CHARS),
       depth,
       startMs: since(this.startMs, root.startMs),
       durationMs: since(this.endMs ?? nowMs, this.startMs),
-      ...compact({
-        firstOutputMs: this.firstOutputMs && since(this.firstOutputMs, this.startMs),
-        call,
-        error,
-        inputTokens,
-        outputTokens,
-      }),
+      ...compact({ firstOutputMs, call, error, inputTokens, outputTokens }),
     };
   }
 

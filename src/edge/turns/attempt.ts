@@ -1,16 +1,13 @@
 import type { UIMessageChunk } from "ai";
 import { codeIn, limitOf, publicErrorOf, publicTextOf } from "../../errors.ts";
 import type { Post } from "../../turn/history/post.ts";
-import { summarizeOutline } from "../../turn/history/summarize.ts";
 import {
   type EventLog,
   eventVariable,
   type NewEvent,
   withShortNames,
 } from "../../turn/log/event-log.ts";
-import type { PlatformServices } from "../../turn/toolbox.ts";
 import { withUser } from "../../store/user-variables.ts";
-import type { Cost } from "../../turn/spend/spend.ts";
 import type { TurnOptions } from "../../turn/turn-context.ts";
 import { compact } from "../../value/json.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
@@ -67,6 +64,7 @@ export async function attempt<Result>(
     equipped = await chosen.equip(signal, turn);
     const { agent } = equipped;
     const user = userScopeOf(context, chosen.asked);
+    const { findAgent, ...services } = context.servicesFor({ ...chosen.asked, turn });
     const result = await work({
       ...start,
       ...chosen,
@@ -76,7 +74,10 @@ export async function attempt<Result>(
       history: data.history,
       journal: data.journal,
       asker: { tenant, ...compact({ principal, claims }) },
-      services: recordedServices(context.servicesFor({ ...chosen.asked, turn }), emitInner),
+      services: {
+        ...services,
+        findAgent: (name) => ({ ...findAgent(name), onChunk: emitInner() }),
+      },
       spendLimits: context.setup.spendLimits,
       leases: context.leases,
       keyPrefix: String(context.state.id),
@@ -96,15 +97,16 @@ export async function attempt<Result>(
       },
     });
     data.events.add(ended(result));
-    const isCurrent = () => context.data === data;
-    const summary = summarizeOutline(data.history, equipped.agent, { isCurrent });
+    const { summarize } = equipped.agent;
+    const summary = summarize && data.history.summarize(summarize, () => context.data === data);
     // No turn waits for it; if it fails, the outline stays.
-    context.state.waitUntil(
-      summary.catch((error: unknown) => logFailure(error, placeIn(context, "summary"))),
-    );
+    const log = (error: unknown) => void logFailure(error, placeIn(context, "summary"));
+    if (summary !== undefined) context.state.waitUntil(summary.catch(log));
     return result;
   } catch (error) {
-    end ??= endWith(error, cost());
+    const { code, ...about } = publicErrorOf(error);
+    const status = code === "turn_stopped" ? "stopped" : "failed";
+    end ??= { status, ...compact({ code, limit: limitOf(about) }), cost: cost() };
     log.fail({ type: "error", errorText: publicTextOf(error) });
     throw error;
   } finally {
@@ -112,24 +114,6 @@ export async function attempt<Result>(
     void equipped?.close();
     if (end !== undefined) watch.end(end);
   }
-}
-
-function endWith(error: unknown, cost: Cost): RecordedEnd {
-  const { code, ...about } = publicErrorOf(error);
-  const status = code === "turn_stopped" ? "stopped" : "failed";
-  return { status, ...compact({ code, limit: limitOf(about) }), cost };
-}
-
-function recordedServices(
-  services: PlatformServices,
-  emitInner: AttemptOptions<unknown>["emitInner"],
-): PlatformServices {
-  const { findAgent } = services;
-  if (findAgent === undefined) return services;
-  return {
-    ...services,
-    findAgent: (name) => ({ ...findAgent(name), onChunk: emitInner() }),
-  };
 }
 
 /** Adds an event for each tool call and outcome among the chunks that the turn emits. */
@@ -140,29 +124,22 @@ export function recordTools(
 ): (chunk: UIMessageChunk) => void {
   const tools = new Map(Array.from(waiting, ({ toolCallId, toolName }) => [toolCallId, toolName]));
   return (chunk) => {
-    if (chunk.type === "tool-input-available") {
-      const { toolName: tool, toolCallId } = chunk;
-      tools.set(toolCallId, tool);
-      events.add({ type: "tool.called", turn, tool, toolCallId });
-    } else if (chunk.type === "tool-output-available" || chunk.type === "tool-output-error") {
-      const { toolCallId } = chunk;
-      const tool = tools.get(toolCallId) ?? "";
-      if (chunk.type === "tool-output-available") {
-        events.add({ type: "tool.done", turn, tool, toolCallId });
-      } else {
-        const code = codeIn(chunk.errorText);
-        events.add({ type: "tool.failed", turn, tool, toolCallId, code });
-      }
-    }
+    if (!("toolCallId" in chunk)) return;
+    const { type, toolCallId } = chunk;
+    if (type === "tool-input-available") tools.set(toolCallId, chunk.toolName);
+    const about = { turn, tool: tools.get(toolCallId) ?? "", toolCallId };
+    if (type === "tool-input-available") events.add({ type: "tool.called", ...about });
+    if (type === "tool-output-available") events.add({ type: "tool.done", ...about });
+    if (type === "tool-output-error")
+      events.add({ type: "tool.failed", ...about, code: codeIn(chunk.errorText) });
   };
 }
 
 /** The events of a turn's start, and of the decisions with which it continues. */
-export function startEvents({
-  id: turn,
-  asker,
-  approvals = [],
-}: Pick<TurnHead, "id" | "asker" | "approvals">): readonly NewEvent[] {
+export function startEvents(
+  head: Pick<TurnHead, "id" | "asker" | "approvals">,
+): readonly NewEvent[] {
+  const { id: turn, asker, approvals = [] } = head;
   const decided = approvals.map(({ approvalId: approval, approved, input, ...by }) => {
     const changed = input === undefined ? {} : { changed: true as const };
     return decidedEvent({ turn, approval, ...changed }, approved, by);

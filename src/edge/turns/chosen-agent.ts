@@ -45,6 +45,7 @@ export function chooseAgent(
   const name = given ?? settings.AGENT ?? agents[0].name;
   const agent = agentNamed(agents, name);
   const equip = equipper(agentSetup, settings);
+  const { MODEL_API_KEY: key } = settings;
   return {
     agent,
     model: model(settings, asked),
@@ -56,9 +57,12 @@ export function chooseAgent(
         if (signal.aborted) return { name, description: "", instructions: "", tools: {} };
         throw error;
       });
-      return equip(withInstructions(settings, resolved), signal);
+      const { INSTRUCTIONS: start } = settings;
+      const instructions = `${start}\n\n${resolved.instructions}`;
+      return equip(start === undefined ? resolved : { ...resolved, instructions }, signal);
     },
-    redact: redactor(settings),
+    // An endpoint may repeat the model's key in an error.
+    redact: (text) => (key === undefined ? text : text.replaceAll(key, "[secret]")),
   };
 }
 
@@ -67,11 +71,6 @@ export interface AgentChoice {
   /** Default: the one in `AGENT`, or the first. */
   readonly name?: string | undefined;
   readonly asked: AgentContext;
-}
-
-function withInstructions({ INSTRUCTIONS }: Settings, agent: Agent): Agent {
-  if (INSTRUCTIONS === undefined) return agent;
-  return { ...agent, instructions: `${INSTRUCTIONS}\n\n${agent.instructions}` };
 }
 
 /** Throws `not_found`. */
@@ -94,27 +93,20 @@ export function chooseAgentOrFallback(
   try {
     return chooseAgent(agentSetup, settings(), choice);
   } catch (error) {
-    return fallbackFor(choice, error);
+    const { name, asked } = choice;
+    const agent: Agent = { name, description: "", instructions: "", tools: {} };
+    const fail = () => Promise.reject(error);
+    const model: LanguageModelV4 = {
+      specificationVersion: "v4",
+      provider: "byref",
+      modelId: "none",
+      supportedUrls: {},
+      doGenerate: fail,
+      doStream: fail,
+    };
+    const equip = () => Promise.resolve(withOwnTools(agent));
+    return { agent, model, asked, equip, redact: (text) => text };
   }
-}
-
-/** Replaces an agent that is not available: each call of its model fails with the error. */
-function fallbackFor(
-  { name, asked }: AgentChoice & { readonly name: string },
-  error: unknown,
-): ChosenAgent {
-  const agent: Agent = { name, description: "", instructions: "", tools: {} };
-  const fail = () => Promise.reject(error);
-  const model: LanguageModelV4 = {
-    specificationVersion: "v4",
-    provider: "byref",
-    modelId: "none",
-    supportedUrls: {},
-    doGenerate: fail,
-    doStream: fail,
-  };
-  const equip = () => Promise.resolve(withOwnTools(agent));
-  return { agent, model, asked, equip, redact: (text) => text };
 }
 
 function equipper(
@@ -133,10 +125,4 @@ function equipper(
     }
     return withOwnTools(agent);
   };
-}
-
-/** Removes the model's API key from texts: an endpoint may repeat it in an error. */
-function redactor({ MODEL_API_KEY }: Settings): (text: string) => string {
-  if (MODEL_API_KEY === undefined) return (text) => text;
-  return (text) => text.replaceAll(MODEL_API_KEY, "[secret]");
 }

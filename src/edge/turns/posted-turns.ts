@@ -1,7 +1,13 @@
-import { compact, isObject, type Json } from "../../value/json.ts";
-import type { UIMessageChunk } from "ai";
+import { compact, type Json } from "../../value/json.ts";
+import {
+  type FinishReason,
+  getToolName,
+  isToolUIPart,
+  type UIMessage,
+  type UIMessageChunk,
+} from "ai";
+import type { MessagePart, ToolPart } from "../../turn/history/message-parts.ts";
 import { codeOf, errorCodes } from "../../errors.ts";
-import { chunksOf } from "../../turn/history/message-chunks.ts";
 import { type StoredMessage, toUIMessage } from "../../turn/history/stored-message.ts";
 import { isSameKey, isSameQuestion, type Post } from "../../turn/history/post.ts";
 import { digestOf } from "../../tool/tool-input.ts";
@@ -78,40 +84,94 @@ export class PostedTurns {
 function endedTurn(id: string, { history, journal }: ConversationData): RequestedTurn | undefined {
   const message = history.get(id);
   if (message === undefined) return undefined;
+  const shown = toUIMessage(message, "display");
+  // Written at the end of the turn.
+  const metadata = message.metadata as StoredMetadata;
+  const { usage, savings, cost, finishReason } = metadata;
+  const end = endOf(metadata, message.finishReason);
   const isNewest = journal.head()?.id === id;
-  const log = isNewest ? TurnLog.ended(journal) : TurnLog.of(endChunks(message));
-  return { log, result: Promise.resolve(resultOf(message)), first: 0 };
+  const log = isNewest
+    ? TurnLog.ended(journal)
+    : TurnLog.of([
+        ...chunksOf(shown),
+        { type: "message-metadata", messageMetadata: metadata },
+        lastChunk(metadata, end),
+      ]);
+  const result = {
+    metadata: compact({ usage, savings, cost, finishReason }),
+    message: shown,
+    ...end,
+  };
+  return { log, result: Promise.resolve(result), first: 0 };
 }
 
-/** The message as chunks of a stream. */
-function endChunks(message: StoredMessage): readonly UIMessageChunk[] {
-  const { metadata } = message;
-  const about: UIMessageChunk = { type: "message-metadata", messageMetadata: metadata };
-  return [...chunksOf(toUIMessage(message, "display")), about, lastChunk(message)];
-}
+type StoredMetadata = TurnMetadata & { readonly error?: unknown; readonly stopped?: unknown };
+type End = Pick<TurnResult, "finishReason" | "error">;
 
-function lastChunk(message: StoredMessage): UIMessageChunk {
-  const { error, finishReason } = endOf(message);
-  if (isObject(message.metadata) && message.metadata.stopped === true) return { type: "abort" };
+function lastChunk({ stopped }: StoredMetadata, { error, finishReason }: End): UIMessageChunk {
+  if (stopped === true) return { type: "abort" };
   if (error === undefined) return { type: "finish", finishReason };
   return { type: "error", errorText: `${error.code}: ${error.message}` };
 }
 
-function resultOf(message: StoredMessage): TurnResult {
-  // Written at the end of the turn.
-  const { usage, savings, cost, finishReason } = message.metadata as TurnMetadata;
-  return {
-    metadata: compact({ usage, savings, cost, finishReason }),
-    message: toUIMessage(message, "display"),
-    ...endOf(message),
-  };
+function endOf({ error }: StoredMetadata, finishReason: FinishReason = "stop"): End {
+  if (error === undefined) return { finishReason };
+  const code = codeOf({ code: error });
+  return { finishReason: "error", error: { code, message: errorCodes[code].title } };
 }
 
-function endOf({
-  metadata,
-  finishReason = "stop",
-}: StoredMessage): Pick<TurnResult, "finishReason" | "error"> {
-  if (!isObject(metadata) || metadata.error === undefined) return { finishReason };
-  const code = codeOf({ code: metadata.error });
-  return { finishReason: "error", error: { code, message: errorCodes[code].title } };
+/** Returns the chunks from which a client builds the message when it is sent again, without the end. */
+export function chunksOf({ id, parts }: UIMessage): readonly UIMessageChunk[] {
+  const chunks: UIMessageChunk[] = [{ type: "start", messageId: id }];
+  for (const [index, part] of parts.entries()) {
+    if (part.type === "step-start" && index > 0) chunks.push({ type: "finish-step" });
+    chunks.push(...chunksOfPart(part, `part_${index}`));
+  }
+  return [...chunks, { type: "finish-step" }];
+}
+
+function chunksOfPart(part: MessagePart, id: string): readonly UIMessageChunk[] {
+  if (part.type === "step-start") return [{ type: "start-step" }];
+  if (part.type === "text" || part.type === "reasoning") {
+    const { providerMetadata, text: delta } = part;
+    const about = compact({ providerMetadata });
+    const kind = part.type;
+    return [
+      { type: `${kind}-start`, id, ...about },
+      { type: `${kind}-delta`, id, delta },
+      { type: `${kind}-end`, id, ...about },
+    ];
+  }
+  if (isToolUIPart(part)) return toolChunks(part);
+  // Files, sources and similar parts are valid chunks. Data parts are never stored.
+  return part.type.startsWith("data-") ? [] : [part as UIMessageChunk];
+}
+
+function toolChunks(part: ToolPart): readonly UIMessageChunk[] {
+  const { toolCallId, state, input, providerExecuted, approval } = part;
+  const about = {
+    toolCallId,
+    ...(part.type === "dynamic-tool" ? { dynamic: true } : {}),
+    ...compact({ providerExecuted }),
+  };
+  const toolName = getToolName(part);
+  const call: UIMessageChunk = { type: "tool-input-available", toolName, input, ...about };
+  const before: UIMessageChunk[] = [call];
+  if (approval !== undefined) {
+    const { id: approvalId, approved, reason, descriptor: approvalDescriptor } = approval;
+    const request = { type: "tool-approval-request", toolCallId, approvalId } as const;
+    before.push(compact({ ...request, approvalDescriptor }));
+    const response = { type: "tool-approval-response", approvalId } as const;
+    if (approved !== undefined) before.push(compact({ ...response, approved, reason }));
+  }
+  switch (state) {
+    case "output-available":
+      return [...before, { type: "tool-output-available", output: part.output, ...about }];
+    case "output-error":
+      return [...before, { type: "tool-output-error", errorText: part.errorText, ...about }];
+    case "output-denied":
+      return [...before, { type: "tool-output-denied", toolCallId }];
+    default:
+      return before;
+  }
 }

@@ -3,7 +3,7 @@ import * as limits from "../../limits.ts";
 import { TurnLog } from "../../turn/log/turn-log.ts";
 import type { Deletion } from "../deletion.ts";
 
-export interface TurnQueueOptions {
+interface TurnQueueOptions {
   readonly sql: { sync(): Promise<void> };
   readonly deletion: Pick<Deletion, "stoppable">;
 }
@@ -73,12 +73,16 @@ export class TurnQueue {
 
   /** Throws `rate_limited` at once if the queue is full. */
   take<Result>(work: (turn: RunningTurn) => Promise<Result>): QueuedTurn<Result> {
+    if (this.#waiting > limits.maxQueuedTurns) {
+      const message = `${limits.maxQueuedTurns} messages are waiting for an answer; try again later.`;
+      throw new ByrefError("rate_limited", message);
+    }
     const { sql, deletion } = this.#options;
     const log = new TurnLog({ durable: () => sql.sync() });
     const stopping = new AbortController();
     const { isRunning } = this;
     const queuedAtMs = Date.now();
-    const result = this.#run(async () => {
+    const run = async () => {
       this.#running = log;
       try {
         return await work({
@@ -91,23 +95,13 @@ export class TurnQueue {
         // The whole log is in SQLite.
         this.#running = undefined;
       }
-    });
+    };
+    this.#waiting++;
+    const result = this.#tail.then(run).finally(() => void this.#waiting--);
+    // A turn that fails does not stop the next.
+    this.#tail = result.catch(() => undefined);
     this.#stopping.set(log, stopping);
     // A deletion also stops waiting turns.
     return { log, result: deletion.stoppable(stopping, result) };
-  }
-
-  /** Runs tasks one after the other; a failed one does not stop the next. */
-  #run<Result>(task: () => Promise<Result>): Promise<Result> {
-    if (this.#waiting > limits.maxQueuedTurns) {
-      const message = `${limits.maxQueuedTurns} messages are waiting for an answer; try again later.`;
-      throw new ByrefError("rate_limited", message);
-    }
-    this.#waiting++;
-    const run = this.#tail.then(task).finally(() => {
-      this.#waiting--;
-    });
-    this.#tail = run.catch(() => undefined);
-    return run;
   }
 }

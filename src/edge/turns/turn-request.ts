@@ -129,7 +129,8 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   const isQuestion = isObject(last) && last.role === "user";
   const message = isQuestion ? { message: parseMessage(last, body.id) } : {};
   const named = body.messageId ?? undefined;
-  return { agent, input, isRepeated: true, messageId: idOf(last), named, ...message };
+  const messageId = isObject(last) && typeof last.id === "string" ? last.id : undefined;
+  return { agent, input, isRepeated: true, messageId, named, ...message };
 }
 
 /** Throws `limit_exceeded`. */
@@ -159,10 +160,6 @@ export function approvalOf(
   { approved, reason, input, patch }: z.infer<typeof approvalBody>,
 ): ApprovalResponse {
   return { approvalId, approved, ...compact({ reason, ...(approved && { input, patch }) }) };
-}
-
-function idOf(message: unknown): string | undefined {
-  return isObject(message) && typeof message.id === "string" ? message.id : undefined;
 }
 
 /** Throws `bad_request`, `bad_value` or `limit_exceeded`. */

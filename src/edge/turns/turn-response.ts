@@ -6,8 +6,8 @@ import { problemOf } from "../http/problem.ts";
 import { strictJson } from "../../value/strict-json.ts";
 import { preferred } from "../http/request-headers.ts";
 import { type Frame, TurnLog } from "../../turn/log/turn-log.ts";
-import type { ConversationData } from "../conversation-data.ts";
-import type { QueuedTurn, TurnQueue } from "./turn-queue.ts";
+import type { ConversationContext } from "../conversation-context.ts";
+import type { QueuedTurn } from "./turn-queue.ts";
 import * as limits from "../../limits.ts";
 import { joinBytes, streamOf } from "../../value/bytes.ts";
 import { isHighSurrogate } from "../../value/characters.ts";
@@ -31,10 +31,7 @@ export interface AnsweredTurn<Result> extends QueuedTurn<Result> {
 }
 
 /** Responds in the form that `Accept` requests. Default: the UI message stream. */
-export async function respond<Result>(
-  accept: string | null,
-  turn: AnsweredTurn<Result>,
-): Promise<Response> {
+export async function respond<Result>(accept: string | null, turn: AnsweredTurn<Result>) {
   const type = preferred(accept, ["text/event-stream", "application/json", "text/plain"]);
   const { log, first, result, place } = turn;
   if (type === "application/json") return turn.toResponse(await result);
@@ -59,24 +56,15 @@ export function turnResponse(
  * Responds with 204 if there is nothing to watch.
  */
 export function watchTurn(
-  { queue, data }: WatchedConversation,
+  { queue, data }: Pick<ConversationContext, "queue" | "data">,
   { after, accept }: { readonly after?: number | undefined; readonly accept: string | null },
 ): Response {
-  const log = queue.running ?? (after === undefined ? undefined : lastLog(data));
+  const journal = data?.journal;
+  const hasEnded = after !== undefined && journal?.head()?.isOpen === false;
+  const log = queue.running ?? (hasEnded ? TurnLog.ended(journal) : undefined);
   if (log === undefined) return new Response(null, { status: 204 });
   const first = after === undefined ? 0 : log.indexAfter(after);
   return new Response(messageStream(log, first, accept), { headers: EVENT_HEADERS });
-}
-
-interface WatchedConversation {
-  readonly queue: TurnQueue;
-  readonly data: ConversationData | undefined;
-}
-
-/** The log of the newest turn, if it has ended. */
-function lastLog(data: ConversationData | undefined): TurnLog | undefined {
-  const journal = data?.journal;
-  return journal?.head()?.isOpen === false ? TurnLog.ended(journal) : undefined;
 }
 
 /**
@@ -101,28 +89,30 @@ export function messageStream(
 /** The answer's text. Approval requests, errors and the states of a plan's calls are separate lines. */
 export function textStream(log: TurnLog, first?: number): ReadableStream<Uint8Array> {
   let hasText = false;
+  /** A request for an input that a person has changed. If it is answered next, it was shown before. */
+  let request = "";
   const write = ({ data }: Frame) => {
     // The log encoded a chunk.
     const chunk = JSON.parse(data) as UIMessageChunk;
     // The texts of several steps become paragraphs.
     const gap = chunk.type === "text-start" && hasText ? "\n\n" : "";
     hasText ||= chunk.type === "text-delta";
-    return gap + textOf(chunk);
+    const before = chunk.type === "tool-approval-response" ? "" : request;
+    const text = gap + textOf(chunk);
+    const { approvalDescriptor } = chunk.type === "tool-approval-request" ? chunk : {};
+    const isHeld = isObject(approvalDescriptor) && approvalDescriptor.changed !== undefined;
+    request = isHeld ? text : "";
+    return before + (isHeld ? "" : text);
   };
   return streamOf(written(log, first, { write, last: "", keepAlive: "" }));
-}
-
-interface Form {
-  readonly write: (frame: Frame) => string;
-  readonly last: string;
-  readonly keepAlive: string;
 }
 
 async function* written(
   log: TurnLog,
   first: number | undefined,
-  { write, last, keepAlive }: Form,
+  form: { readonly write: (frame: Frame) => string; last: string; keepAlive: string },
 ): AsyncGenerator<Uint8Array> {
+  const { write, last, keepAlive } = form;
   const encoder = new StreamEncoder();
   for await (const frames of framesOf(log, first)) {
     // Even nothing is a part, after which a reader that has left ends this.
@@ -135,10 +125,7 @@ async function* written(
  * Yields the frames available together until the log ends; an empty list after a long silence. Default of
  * `from`: the turn's own frames, once it has begun.
  */
-export async function* framesOf(
-  log: TurnLog,
-  from?: number,
-): AsyncGenerator<readonly Frame[], void> {
+export async function* framesOf(log: TurnLog, from?: number) {
   let first = from;
   let next = from ?? 0;
   for (;;) {

@@ -22,21 +22,15 @@ import type { ConversationData } from "../conversation-data.ts";
 import { attempt, recordRemains, recordTools, startEvents, type TurnStart } from "./attempt.ts";
 import { chooseAgent, chooseAgentOrFallback, type ChosenAgent } from "./chosen-agent.ts";
 import { PostedTurns, postOf, type RequestedTurn, shownPost } from "./posted-turns.ts";
-import type { TurnRequest, UserMessage } from "./turn-request.ts";
+import type { TurnRequest } from "./turn-request.ts";
 import { logFailure, placeIn } from "../log-failure.ts";
 import { respond, turnResponse } from "./turn-response.ts";
-import type { StoredMessage } from "../../turn/history/stored-message.ts";
-import { type ReceivedMessage, receiveMessage } from "../../turn/history/receive-message.ts";
+import { receiveMessage } from "../../turn/history/receive-message.ts";
 
 /** Who sent a request, and its trace. */
 interface Asking {
   readonly asker: Identity;
   readonly traceparent: string | null;
-}
-
-/** Facts about the request. */
-interface RequestDetails extends Asking {
-  readonly post: Post | undefined;
 }
 
 /** A conversation's turns: requested over HTTP, or recovered after a crash. */
@@ -57,13 +51,16 @@ export class Turns {
     const asker = identityIn(headers, this.#context);
     const requested = await this.begin(turn, { asker, traceparent: headers.get("traceparent") });
     const isWritten = turn.approvals?.some(({ input, patch }) => (input ?? patch) !== undefined);
-    if (isWritten === true) await begunOrFailed(requested);
-    const variables = () => this.#context.store.list({ last: limits.maxPageSize });
-    const toResponse = (result: Awaited<RequestedTurn["result"]>) =>
-      turnResponse(result, variables());
+    if (isWritten === true) {
+      // Rejects if the input is refused: a response that has begun has no status.
+      const { log, result } = requested;
+      await Promise.race([log.waitForFrames(limits.keepAliveMs), result]);
+      if (typeOf(log.slice(0, 0).at(-1)?.data ?? "") === "error") await result;
+    }
     return respond(headers.get("accept"), {
       ...requested,
-      toResponse,
+      toResponse: (result) =>
+        turnResponse(result, this.#context.store.list({ last: limits.maxPageSize })),
       place: placeIn(this.#context, "turn"),
     });
   }
@@ -98,12 +95,11 @@ export class Turns {
     if (approvals !== undefined && !queue.isRunning) decidedIn(data?.history, approvals);
     const { conversation = "" } = turn;
     // A turn that waited continues with its own agent, for the one who asked.
-    const waited =
-      approvals === undefined ? undefined : waitedHead(newest?.id, data?.journal.head());
-    const identity =
-      waited === undefined
-        ? asker
-        : ofTenant(waited.asker ?? { tenant: asker.tenant }, this.#context);
+    const head = approvals && data?.journal.head();
+    const waited = [head, head?.paused].find((one) => one && one.id === newest?.id);
+    const identity = waited
+      ? ofTenant(waited.asker ?? { tenant: asker.tenant }, this.#context)
+      : asker;
     return chooseAgent(setup, this.#context.settings, {
       name: approvals === undefined ? agent : newest?.agent,
       asked: this.#context.askedBy(identity, conversation),
@@ -113,7 +109,7 @@ export class Turns {
   #enqueue(
     turn: TurnRequest,
     chosen: ChosenAgent,
-    { post, traceparent, asker }: RequestDetails,
+    { post, traceparent, asker }: Asking & { readonly post: Post | undefined },
   ): RequestedTurn {
     const { queue, plans } = this.#context;
     const { whenBusy } = chosen.agent;
@@ -159,11 +155,8 @@ export class Turns {
       return;
     }
     const chooseNow = () => {
-      const asked = this.#context.askedOf(head);
-      return chooseAgentOrFallback(setup, () => this.#context.settings, {
-        name: head.agent,
-        asked,
-      });
+      const choice = { name: head.agent, asked: this.#context.askedOf(head) };
+      return chooseAgentOrFallback(setup, () => this.#context.settings, choice);
     };
     const turn = this.#context.enqueue(async (slot) => {
       const recoveredLog = slot.log.recover(slot.data.journal);
@@ -173,12 +166,6 @@ export class Turns {
     if (head.post !== undefined) this.#posted.add(head.post, turn);
     turn.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "turn")));
   }
-}
-
-/** Rejects if an input that a person wrote is refused. A response that has begun has no status. */
-async function begunOrFailed({ log, result }: RequestedTurn): Promise<void> {
-  await Promise.race([log.waitForFrames(limits.keepAliveMs), result]);
-  if (typeOf(log.slice(0, 0).at(-1)?.data ?? "") === "error") await result;
 }
 
 /** Runs a turn: writes its chunks to the log and adds its events, which the caller writes. */
@@ -245,23 +232,12 @@ function recordedTurn(
     turn: id,
     emit: recordTools(events, id, calls),
     emitInner: () => recordTools(events, id, []),
-    ended: ({ error }: TurnResult): NewEvent =>
-      error === undefined
-        ? { turn: id, type: "turn.done" }
-        : {
-            turn: id,
-            type: "turn.failed",
-            ...compact({ code: error.code, limit: limitOf(error) }),
-          },
+    ended: ({ error }: TurnResult): NewEvent => {
+      if (error === undefined) return { turn: id, type: "turn.done" };
+      const about = compact({ code: error.code, limit: limitOf(error) });
+      return { turn: id, type: "turn.failed", ...about };
+    },
   };
-}
-
-/** The head of the turn whose answer waits. */
-function waitedHead(
-  id: string | undefined,
-  head: TurnHead | undefined,
-): Pick<TurnHead, "asker"> | undefined {
-  return [head, head?.paused].find((one) => one?.id === id);
 }
 
 /** Ends a run if the application no longer has plans. Its record is closed when there are plans again. */
@@ -273,7 +249,7 @@ function closeRun(context: ConversationContext, head: TurnHead): void {
     const { spent } = log.recover(journal).entries.at(-1)?.state ?? { spent: NOTHING_SPENT };
     const { lease } = leaseOf({ leases }, head, spent);
     const ended = { ...nextAttempt(head), isOpen: false, ended: "failed" } as const;
-    log.retry(journal, lease === undefined ? ended : { ...ended, lease }, () =>
+    log.start(journal, { ...ended, ...(lease && { lease }) }, "interrupted", () =>
       log.push({ type: "error", errorText: `${code}: ${message}` }),
     );
     if (lease !== undefined) leases?.settle(lease);
@@ -308,7 +284,15 @@ async function questionOf(
   }
   const { conversation = "" } = turn;
   const received = await receiveMessage(message.parts, { store, conversation, messageChars });
-  const question = { message: questionFrom(message, received) };
+  const question = {
+    message: {
+      id: message.id ?? crypto.randomUUID(),
+      role: "user" as const,
+      ...received,
+      ...compact({ metadata: message.metadata }),
+      createdAt: new Date().toISOString(),
+    },
+  };
   const isEdit = isThere && isRepeated !== true;
   return isEdit ? { ...question, replace: () => history.removeFrom(messageId) } : question;
 }
@@ -325,14 +309,4 @@ function requireLastTurn({ messageId, named }: TurnRequest, history: History): v
 
 function nothingToRepeat(): ByrefError {
   return new ByrefError("bad_request", "There is no message to answer again.");
-}
-
-function questionFrom(message: UserMessage, received: ReceivedMessage): StoredMessage {
-  return {
-    id: message.id ?? crypto.randomUUID(),
-    role: "user",
-    ...received,
-    ...compact({ metadata: message.metadata }),
-    createdAt: new Date().toISOString(),
-  };
 }

@@ -1,5 +1,5 @@
 import type { VariableInfo } from "../../store/variable.ts";
-import type { Conditions } from "../http/request-headers.ts";
+import { type Conditions, conditionsIn } from "../http/request-headers.ts";
 
 /**
  * The ETag of a variable: a state, `"2-lw8x"`, and after a dot the representation, `"2-lw8x.ndjson"`. The
@@ -23,11 +23,10 @@ export function infoEtagOf(info: Written & Pick<VariableInfo, "accessedAt" | "st
 }
 
 /** Conditions for a write: every representation of a state counts as that state. */
-export function guardsIn({ ifMatch, ifNoneMatch }: Conditions): Conditions {
-  return {
-    ifMatch: withoutRepresentations(ifMatch),
-    ifNoneMatch: withoutRepresentations(ifNoneMatch),
-  };
+export function guardsIn(headers: Headers): Conditions {
+  const { ifMatch, ifNoneMatch } = conditionsIn(headers);
+  const stateOf = (etags: string | undefined) => etags?.replace(/\.\w+"/g, '"');
+  return { ifMatch: stateOf(ifMatch), ifNoneMatch: stateOf(ifNoneMatch) };
 }
 
 type Written = Pick<VariableInfo, "version" | "updatedAt" | "metadataVersion">;
@@ -38,8 +37,4 @@ function stateOf({ version, updatedAt }: Written): string {
 
 function timeIn(iso: string): string {
   return Date.parse(iso).toString(36);
-}
-
-function withoutRepresentations(etags: string | undefined): string | undefined {
-  return etags?.replace(/\.\w+"/g, '"');
 }

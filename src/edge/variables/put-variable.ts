@@ -9,12 +9,12 @@ import type { VariableInfo } from "../../store/variable.ts";
 import { isExtension } from "../../store/write-mode.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
-import { conditionsIn, requireConditions } from "../http/request-headers.ts";
+import { requireConditions } from "../http/request-headers.ts";
 import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
 import { etagOf, guardsIn } from "./etags.ts";
 import { untilEnd } from "../http/client-body.ts";
 
-export interface PutRequest {
+interface PutRequest {
   /** Empty: the next automatic one. */
   readonly name: string;
   readonly request: Request;
@@ -23,10 +23,7 @@ export interface PutRequest {
   readonly reading?: ReadingOptions;
 }
 
-interface Put {
-  readonly info: VariableInfo;
-  readonly isNew: boolean;
-}
+type Put = { readonly info: VariableInfo; readonly isNew: boolean };
 
 /**
  * Runs a write that a deletion of the conversation stops. Creates the conversation if it does not exist; a
@@ -59,7 +56,7 @@ async function putVariable(
   { name, request, options, reading = {} }: PutRequest,
   signal: AbortSignal,
 ): Promise<Put> {
-  const conditions = guardsIn(conditionsIn(request.headers));
+  const conditions = guardsIn(request.headers);
   const check = () => {
     // Only the run itself changes its variables.
     if (store.glance(name)?.run !== undefined) {
@@ -73,11 +70,13 @@ async function putVariable(
   const type = storedType(request);
   const body = untilEnd(request, signal);
   const isSecret = [options.visibility, store.glance(name)?.visibility].includes("secret");
-  const receive = async () =>
-    (await store.receiveRecords(body, type, reading)) ?? store.receive(body, type);
-  const content = await receive().catch((error: unknown) => {
+  let content;
+  try {
+    content =
+      (await store.receiveRecords(body, type, reading)) ?? (await store.receive(body, type));
+  } catch (error) {
     throw refusal(error, isSecret);
-  });
+  }
   const write: Write = {
     ...options,
     ...(name === "" ? {} : { name }),
@@ -105,10 +104,8 @@ function refusal(error: unknown, isSecret: boolean): unknown {
   }
   if (!isSecret) return error;
   if (code !== "bad_json" && code !== "bad_value") return error;
-  return new ByrefError(
-    code,
-    "The body does not match its content type. It is secret, so it is not quoted.",
-  );
+  const message = "The body does not match its content type. It is secret, so it is not quoted.";
+  return new ByrefError(code, message);
 }
 
 /**

@@ -22,12 +22,6 @@ import {
 import { problemOf } from "../http/problem.ts";
 import { etagOf } from "./etags.ts";
 
-/** The parts of a request that select a value's representation. */
-export interface ValueRequest {
-  readonly part: Part;
-  readonly request: Pick<Request, "method" | "headers">;
-}
-
 interface Part {
   readonly path?: Path | undefined;
   readonly offset?: number | undefined;
@@ -41,7 +35,8 @@ interface Part {
 export async function serveValue(
   { store, csv }: Source,
   info: VariableInfo,
-  { part, request: { method, headers } }: ValueRequest,
+  part: Part,
+  { method, headers }: Pick<Request, "method" | "headers">,
 ): Promise<Response> {
   const { path = [], offset = 0, limit = info.bytes } = part;
   const isPart = path.length > 0 || part.offset !== undefined || part.limit !== undefined;
@@ -51,7 +46,10 @@ export async function serveValue(
   }
   const value = isPart && !isBytes ? await readPart(store, info.name, part) : undefined;
   const offers = value === undefined ? wholeOffersOf(info) : offersOf(value, info.type);
-  const served = chosen(headers, info, withCsv(offers, csv));
+  // An array can be served as CSV, too.
+  const isCsv = offers.some((offer) => essenceOf(offer) === csv?.mediaType);
+  const addsCsv = csv !== undefined && !isCsv && offers.includes(RECORDS_TYPE);
+  const served = chosen(headers, info, addsCsv ? [...offers, csv.mediaType] : offers);
   const unchanged = notModified(headers, served);
   if (unchanged !== undefined) return unchanged;
   const isAsStored = value === undefined && served.mediaType === info.mediaType;
@@ -71,7 +69,7 @@ export async function serveValue(
       const to = Math.min(from + limit, info.bytes);
       return respond(await bodyOf(open, { from, to }), served);
     }
-    if (isAsStored) return await serveBytes(open, served, rangeIn(headers, served, info.bytes));
+    if (isAsStored) return await serveBytes(open, served, headers);
     if (info.type === "string") return respond(await bodyFrom(jsonStringOf(open), close), served);
   } catch (error) {
     close();
@@ -96,12 +94,12 @@ export interface StoredBytes extends Pick<OpenValue, "read" | "close"> {
 export async function serveStored(
   open: StoredBytes,
   served: Served,
-  { method, headers }: ValueRequest["request"],
+  { method, headers }: Pick<Request, "method" | "headers">,
 ): Promise<Response> {
   const unchanged = notModified(headers, served);
   if (unchanged !== undefined || method === "HEAD") open.close();
   if (method === "HEAD") return unchanged ?? headOf(served, true);
-  return unchanged ?? serveBytes(open, served, rangeIn(headers, served, open.info.bytes));
+  return unchanged ?? serveBytes(open, served, headers);
 }
 
 /** The answer to HEAD: reads nothing, and has no range, which only GET has. */
@@ -125,13 +123,6 @@ function offersOf(value: Json, whole: VariableInfo["type"]): Offers {
   // A lone surrogate has no UTF-8 encoding; JSON escapes it.
   if (typeof value !== "string" || !value.isWellFormed()) return [JSON_TYPE];
   return whole === "string" ? [TEXT_TYPE, JSON_TYPE] : [JSON_TYPE, TEXT_TYPE];
-}
-
-/** An array can be served as CSV, too. */
-function withCsv(offers: Offers, csv: RecordsFormat | undefined): Offers {
-  const isOffered = offers.some((offer) => essenceOf(offer) === csv?.mediaType);
-  if (csv === undefined || isOffered || !offers.includes(RECORDS_TYPE)) return offers;
-  return [...offers, csv.mediaType];
 }
 
 function essenceOf(mediaType: string): string {
@@ -176,7 +167,7 @@ export function noVariable(name: string): ByrefError {
 }
 
 /** Writes a value as CSV, text, JSON or NDJSON. Throws what is wrong with the columns of a CSV. */
-function bodyFor(value: Json, { mediaType }: Served, csv?: RecordsFormat): Body | Promise<Body> {
+async function bodyFor(value: Json, { mediaType }: Served, csv?: RecordsFormat): Promise<Body> {
   if (csv === undefined || !isJsonArray(value)) return written(value, mediaType);
   async function* records() {
     yield value as JsonArray;
@@ -191,21 +182,11 @@ export function written(value: Json, mediaType: string): string {
   return value.map((record) => `${JSON.stringify(record)}\n`).join("");
 }
 
-type RequestedRange = Bounds | "whole" | "unsatisfiable";
-
-function rangeIn(headers: Headers, { etag }: Served, size: number): RequestedRange {
-  return appliesRange(headers.get("if-range"), etag)
-    ? byteRangeIn(headers.get("range"), size)
-    : "whole";
-}
-
 /** Serves the stored bytes, or the part of them that `Range` selects. */
-async function serveBytes(
-  open: StoredBytes,
-  served: Served,
-  requested: RequestedRange,
-): Promise<Response> {
+async function serveBytes(open: StoredBytes, served: Served, headers: Headers): Promise<Response> {
   const size = open.info.bytes;
+  const applies = appliesRange(headers.get("if-range"), served.etag);
+  const requested = applies ? byteRangeIn(headers.get("range"), size) : "whole";
   const isWhole = requested === "whole";
   if (requested === "unsatisfiable") {
     open.close();

@@ -1,16 +1,13 @@
 import { getToolName, isToolUIPart } from "ai";
 import { figuresBeyond, figuresIn } from "../../value/figures.ts";
 import { compact } from "../../value/json.ts";
-import { changedIn } from "./message-parts.ts";
-import type { StoredSpan } from "./receipt.ts";
+import { changedIn, type StoredSpan } from "./message-parts.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** A place in a text part of the message as the person saw it. Positions are in UTF-16 code units. */
-interface Place {
+interface Place extends Pick<StoredSpan, "start" | "end"> {
   /** Index among the message's parts. */
   readonly part: number;
-  readonly start: number;
-  readonly end: number;
 }
 
 /** A value in an answer, and where it came from when the answer was written. */
@@ -57,6 +54,12 @@ export function answerReceipt(message: StoredMessage, question?: StoredMessage):
     const known = last?.text === text ? whole.slice(0, last.end) : whole;
     return figuresIn(known, covered).map((figure) => ({ part, ...figure }));
   });
+  const changes = message.parts.filter(isToolUIPart).flatMap((part): readonly InputChange[] => {
+    const { input: approved, resolved: effective } = changedIn(part) ?? {};
+    if (effective === undefined || part.approval?.approved !== true) return [];
+    const { toolCallId: call, input: proposed } = part;
+    return [{ call, tool: getToolName(part), proposed, approved, effective }];
+  });
   return {
     message: message.id,
     spans: spans.map(({ text, source, ...span }) => {
@@ -64,18 +67,8 @@ export function answerReceipt(message: StoredMessage, question?: StoredMessage):
     }),
     typedFigures: figuresBeyond(typed, asked),
     complete: isCut !== true,
-    ...compact({ changes: changesIn(message) }),
+    ...(changes.length > 0 && { changes }),
   };
-}
-
-function changesIn({ parts }: StoredMessage): AnswerReceipt["changes"] {
-  const changes = parts.filter(isToolUIPart).flatMap((part): readonly InputChange[] => {
-    const { input: approved, resolved: effective } = changedIn(part) ?? {};
-    if (effective === undefined || part.approval?.approved !== true) return [];
-    const { toolCallId: call, input: proposed } = part;
-    return [{ call, tool: getToolName(part), proposed, approved, effective }];
-  });
-  return changes.length === 0 ? undefined : changes;
 }
 
 /** The texts as they are stored, one for each text part. */

@@ -63,8 +63,7 @@ export function compactionFor(
   store: Pick<VariableStore, "glance" | "tombstone">,
   nowMs: number,
 ): CompactionOptions {
-  const isTaken = (name: string) =>
-    store.glance(name) !== undefined || store.tombstone(name) !== undefined;
+  const isTaken = (name: string) => (store.glance(name) ?? store.tombstone(name)) !== undefined;
   return { maxChars: historyChars, isTaken, nowMs };
 }
 
@@ -84,10 +83,8 @@ export class Compaction {
 
   /** Undefined if nothing is compacted. The same object until that changes. Costs one row read at most. */
   get compacted(): Compacted | undefined {
-    if (this.#compacted === undefined) {
-      const text = readMeta(this.#sql, KEY);
-      this.#compacted = text === undefined ? null : (JSON.parse(text) as Compacted);
-    }
+    if (this.#compacted === undefined)
+      this.#compacted = JSON.parse(readMeta(this.#sql, KEY) ?? "null") as Compacted | null;
     return this.#compacted ?? undefined;
   }
 
@@ -104,12 +101,13 @@ export class Compaction {
     return false;
   }
 
-  /** Compacts further messages, oldest first. Writes one row. */
-  add(messages: Iterable<SizedMessage>, options: CompactionOptions): void {
-    this.#write(this.after(messages, options));
+  /** Compacts turns, as `after` has returned them. Writes one row. */
+  add(compacted: Compacted): void {
+    writeMeta(this.#sql, KEY, JSON.stringify(compacted));
+    this.#compacted = compacted;
   }
 
-  /** Returns what `add` would write. */
+  /** Returns what is compacted with further messages, oldest first. */
   after(
     messages: Iterable<SizedMessage>,
     { maxChars, isTaken, nowMs }: CompactionOptions,
@@ -143,7 +141,7 @@ export class Compaction {
   takeLines(): readonly OutlineLine[] {
     const { compacted } = this;
     if (compacted === undefined || compacted.isTaken === true) return [];
-    this.#write({ ...compacted, isTaken: true });
+    this.add({ ...compacted, isTaken: true });
     const { lines } = compacted;
     return lines.slice(lines.findLastIndex(({ isSummary }) => isSummary === true) + 1);
   }
@@ -156,7 +154,7 @@ export class Compaction {
     if (compacted === undefined || at < 0 || summary === undefined) return;
     const current = compacted.lines.slice(at, at + lines.length);
     if (JSON.stringify(current) !== JSON.stringify(lines)) return;
-    this.#write({ ...compacted, lines: compacted.lines.toSpliced(at, lines.length, summary) });
+    this.add({ ...compacted, lines: compacted.lines.toSpliced(at, lines.length, summary) });
   }
 
   /** Call this when too few messages are left after the compacted ones. The next prompt compacts anew. */
@@ -169,11 +167,6 @@ export class Compaction {
   /** Discards the state in memory after a rollback. */
   forget(): void {
     this.#compacted = undefined;
-  }
-
-  #write(compacted: Compacted): void {
-    writeMeta(this.#sql, KEY, JSON.stringify(compacted));
-    this.#compacted = compacted;
   }
 }
 
@@ -275,10 +268,7 @@ function shareOf(maxChars: number): number {
 
 /** Returns the first of `history`, `history_1` … that no variable has or had. */
 function freeName(isTaken: CompactionOptions["isTaken"]): string {
-  for (let number = 0; ; number++) {
-    const name = number === 0 ? NAME : `${NAME}_${number}`;
-    if (!isTaken(name)) return name;
-  }
+  let name = "history";
+  for (let number = 1; isTaken(name); number++) name = `history_${number}`;
+  return name;
 }
-
-const NAME = "history";

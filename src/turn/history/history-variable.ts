@@ -23,12 +23,34 @@ export class HistoryVariable implements ComputedVariable {
   constructor(messages: Messages, compacted: Compacted) {
     this.#messages = messages;
     this.compacted = compacted;
-    this.info = infoOf(compacted);
+    const { variable, version, seq, turns, chars, bytes, isTainted } = compacted;
+    const { createdAt, updatedAt } = compacted;
+    this.info = {
+      name: variable,
+      version,
+      type: "array",
+      count: seq,
+      bytes,
+      chars,
+      shape: RECORDS_SHAPE,
+      preview: `Turns 1 to ${turns}`,
+      mediaType: "application/json",
+      description: "The earlier turns of this conversation, read-only.",
+      createdAt,
+      updatedAt,
+      accessedAt: updatedAt,
+      pinned: false,
+      scope: "conversation",
+      visibility: "model",
+      sources: ["history"],
+      trusted: !isTainted,
+      location: "messages",
+      readOnly: true,
+    };
   }
 
   async readPath(path: Path, work: Work): Promise<Reading> {
     const { count, bytes } = this.info;
-    const all = { from: 0, to: count };
     const array: Elements = {
       count,
       work,
@@ -37,7 +59,7 @@ export class HistoryVariable implements ComputedVariable {
     };
     if (path.length > 0) return readElements(array, path);
     requireReadable(bytes);
-    return { found: true, value: this.#records(all, work) };
+    return { found: true, value: this.#records({ from: 0, to: count }, work) };
   }
 
   open(): OpenValue {
@@ -56,7 +78,11 @@ export class HistoryVariable implements ComputedVariable {
           continue;
         }
         const next = texts.next();
-        if (next.done === true) throw changed(info.name);
+        if (next.done === true)
+          throw new ByrefError(
+            "conflict",
+            `${info.name} changed while it was read; read it again.`,
+          );
         start += part.length;
         part = new TextEncoder().encode(next.value);
       }
@@ -78,7 +104,7 @@ export class HistoryVariable implements ComputedVariable {
   }
 
   async *#spans(work: Work): AsyncGenerator<readonly Json[]> {
-    for (const text of this.#recordTexts({ from: 0, to: this.info.count })) {
+    for (const text of this.#recordTexts()) {
       work.spend(text.length);
       yield [parsedJson(text)];
     }
@@ -87,49 +113,18 @@ export class HistoryVariable implements ComputedVariable {
   /** The value as JSON text, in parts. */
   *#texts(): Generator<string> {
     let before = "[";
-    for (const text of this.#recordTexts({ from: 0, to: this.info.count })) {
+    for (const text of this.#recordTexts()) {
       yield `${before}${text}`;
       before = ",";
     }
     yield "]";
   }
 
-  *#recordTexts({ from, to }: Bounds): Generator<string> {
+  *#recordTexts({ from, to }: Bounds = { from: 0, to: this.info.count }): Generator<string> {
     let turn = this.#messages.questionsBetween(0, from);
     for (const { message } of this.#messages.between(from, to)) {
       if (message.role === "user") turn++;
       yield JSON.stringify(historyRecord(message, turn));
     }
   }
-}
-
-function infoOf(compacted: Compacted): VariableInfo {
-  const { variable, version, seq, turns, chars, bytes, isTainted } = compacted;
-  const { createdAt, updatedAt } = compacted;
-  return {
-    name: variable,
-    version,
-    type: "array",
-    count: seq,
-    bytes,
-    chars,
-    shape: RECORDS_SHAPE,
-    preview: `Turns 1 to ${turns}`,
-    mediaType: "application/json",
-    description: "The earlier turns of this conversation, read-only.",
-    createdAt,
-    updatedAt,
-    accessedAt: updatedAt,
-    pinned: false,
-    scope: "conversation",
-    visibility: "model",
-    sources: ["history"],
-    trusted: !isTainted,
-    location: "messages",
-    readOnly: true,
-  };
-}
-
-function changed(name: string): ByrefError {
-  return new ByrefError("conflict", `${name} changed while it was read; read it again.`);
 }

@@ -1,6 +1,7 @@
 import { parseExactly } from "../../value/exact-number.ts";
 import * as limits from "../../limits.ts";
 import { readText, SqlChunks, writeText } from "../../store/bytes/chunks.ts";
+import { withTimeLimit } from "../../value/deadline.ts";
 import { byteLength } from "../../value/encoding.ts";
 import { compact } from "../../value/json.ts";
 import {
@@ -21,6 +22,8 @@ import {
   type PastMessages,
   type SizedMessage,
 } from "./compaction.ts";
+import type { Agent } from "../agent.ts";
+import { type HistoryRecord, historyRecord } from "./history-record.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** Number of messages that are read in one query. Each is at most a megabyte, or read by itself. */
@@ -63,17 +66,11 @@ export class History {
     // An edit may reuse an id. A separate key keeps the chunks from being overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
     const chars = JSON.stringify(parts).length;
+    const sizes = { chars, body_chars: body.length };
+    const row = { id, role, created_at: Date.parse(createdAt), ...sizes, chunks };
     const write = () => {
       if (chunks !== null) writeText(this.#chunks, chunks, body);
-      replaceRow(this.#sql, "message", {
-        id,
-        role,
-        created_at: Date.parse(createdAt),
-        chars,
-        body_chars: body.length,
-        chunks,
-        body: isLarge ? null : body,
-      });
+      replaceRow(this.#sql, "message", { ...row, body: isLarge ? null : body });
     };
     // A single statement needs no transaction of its own.
     if (isLarge) this.#atomically(write);
@@ -93,7 +90,7 @@ export class History {
   }
 
   /** The turns that are not in `window` any more. */
-  get compaction(): Pick<Compaction, "compacted" | "during" | "takeLines" | "summarize"> {
+  get compaction(): Pick<Compaction, "compacted" | "during"> {
     return this.#compaction;
   }
 
@@ -105,8 +102,34 @@ export class History {
     const { compacted } = this.#compaction;
     const last = lastToCompact(this.#recent, { ...options, compacted });
     if (last === undefined) return;
-    this.#compaction.add(this.between(this.#lastCompacted, last), options);
+    this.#compaction.add(this.#compactedTo(last, options));
     this.#cached = this.#recent.filter(({ seq }) => seq > last);
+  }
+
+  /**
+   * Replaces the outline's newest lines by the text that an agent's `summarize` returns for their turns. Once for each
+   * compaction. Rejects with what it throws, or after `modelSilenceMs`; then the lines stay. `isCurrent`: false once the
+   * history is no longer that of the conversation.
+   */
+  async summarize(
+    summarize: NonNullable<Agent["summarize"]>,
+    isCurrent: () => boolean,
+  ): Promise<void> {
+    // A conversation that is deleted meanwhile must not be written to.
+    const lines = isCurrent() ? this.#compaction.takeLines() : [];
+    const [first] = lines;
+    if (first === undefined) return;
+    const records: HistoryRecord[] = [];
+    let turn = first.from - 1;
+    for (const { message } of this.between(first.seq - 1, this.#lastCompacted)) {
+      if (message.role === "user") turn++;
+      records.push(historyRecord(message, turn));
+    }
+    const turns = [...Map.groupBy(records, (record) => record.turn).values()];
+    const work = (signal: AbortSignal) => summarize(turns, { signal });
+    const text: unknown = await withTimeLimit(limits.modelSilenceMs, work);
+    if (typeof text === "string" && text.trim() !== "" && isCurrent())
+      this.#compaction.summarize(lines, text);
   }
 
   /** Returns what `compact` and `window` would leave to a turn with an empty question. Writes nothing. */
@@ -118,8 +141,11 @@ export class History {
     const last = lastToCompact(next, { ...options, compacted });
     if (last === undefined) return { window: this.window(), compacted };
     const left = recent.filter((one) => one.seq > last).map(({ message }) => message);
-    const messages = this.between(this.#lastCompacted, last);
-    return { window: left, compacted: this.#compaction.after(messages, options) };
+    return { window: left, compacted: this.#compactedTo(last, options) };
+  }
+
+  #compactedTo(last: number, options: CompactionOptions) {
+    return this.#compaction.after(this.between(this.#lastCompacted, last), options);
   }
 
   /** Yields the messages after `seq` up to `last`, oldest first. Holds a few at a time. */
@@ -191,12 +217,10 @@ export class History {
     });
     const oldest = fits.at(-1);
     if (oldest === undefined) return { messages: [] };
-    const messages = this.#rowsFrom(numberIn(oldest, "seq"), end).map((row) =>
-      this.#messageFrom(row),
-    );
-    const [first] = messages;
-    const hasMore = fits.length < sizes.length;
-    return { messages, ...(hasMore && first !== undefined ? { next: first.id } : {}) };
+    const rows = this.#rowsFrom(numberIn(oldest, "seq"), end);
+    const messages = rows.map((row) => this.#messageFrom(row));
+    const next = fits.length < sizes.length ? messages[0]?.id : undefined;
+    return { messages, ...compact({ next }) };
   }
 
   /** True if a message has this id. Usually answered by the newest messages and the compaction alone. */
@@ -266,11 +290,8 @@ export class History {
 
   /** Returns the first message written after `seq`. Used to read all messages one by one, oldest first. */
   following(seq: number): { readonly seq: number; readonly message: StoredMessage } | undefined {
-    const row = firstRow(
-      this.#sql,
-      `SELECT * FROM message WHERE seq > ? ORDER BY seq LIMIT 1`,
-      seq,
-    );
+    const select = `SELECT * FROM message WHERE seq > ? ORDER BY seq LIMIT 1`;
+    const row = firstRow(this.#sql, select, seq);
     return row && this.#sizedFrom(row);
   }
 

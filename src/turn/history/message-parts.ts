@@ -2,18 +2,11 @@ import type { UIMessage, UIMessageChunk } from "ai";
 import * as limits from "../../limits.ts";
 import type { ChangedInput } from "../../tool/policy.ts";
 import { compact, isObject, type Json } from "../../value/json.ts";
-import type { OpenSpan, PlacedValue, StoredReceipt, StoredSpan } from "./receipt.ts";
 
 export type MessagePart = UIMessage["parts"][number];
 export type ToolPart = Extract<MessagePart, { toolCallId: string }>;
 type Fields = Record<string, unknown>;
 type Chunk<Type extends UIMessageChunk["type"]> = Extract<UIMessageChunk, { type: Type }>;
-
-interface Written {
-  readonly parts: readonly MessagePart[];
-  readonly display?: readonly string[];
-  readonly receipt?: StoredReceipt;
-}
 
 export interface WrittenCall {
   readonly toolName: string;
@@ -52,12 +45,52 @@ export function changedIn({ approval }: ToolPart): ChangedInput | undefined {
   return isObject(descriptor) ? (descriptor.changed as ChangedInput | undefined) : undefined;
 }
 
+/** A value that takes the place of a reference in an answer. */
+export interface PlacedValue {
+  /** The reference as the model wrote it. */
+  readonly source: string;
+  readonly variable: string;
+  /** The path of the reference; empty for the whole value. */
+  readonly path: string;
+  readonly version?: number;
+  /** The tool that returned the variable, its call, and when. */
+  readonly tool?: string;
+  readonly call?: string;
+  readonly at?: string;
+  /** Set if it was evicted, and the turn has made it again. */
+  readonly remade?: true;
+  readonly chars: number;
+}
+
+/** A value in a displayed text. Positions are in UTF-16 code units. */
+export interface StoredSpan extends Omit<PlacedValue, "chars"> {
+  /** The index of the text among the displayed ones. */
+  readonly text: number;
+  readonly start: number;
+  readonly end: number;
+  /** Digest of the value, from `digestOf`. Absent for a secret. */
+  readonly digest?: string;
+}
+
+/** Sources of the values in an answer's displayed texts. */
+export interface StoredReceipt {
+  /** The first `maxItems`. */
+  readonly spans: readonly StoredSpan[];
+  /** True if there are further values. */
+  readonly isCut?: true;
+}
+
+/** A span whose digest is computed after it was placed. */
+export type OpenSpan = StoredSpan & { digest?: string };
+
 export interface Step {
   readonly parts: readonly MessagePart[];
   readonly display: readonly string[];
   /** The values in these texts, which are counted from the step's first. Absent if there are none. */
   readonly receipt?: StoredReceipt;
 }
+
+const NONE: Pick<Step, "parts"> = { parts: [] };
 
 /**
  * An assistant message while it grows. Builds the same parts as a stock client does from the same chunks. The
@@ -78,7 +111,7 @@ export class MessageParts {
   #stepDisplay: number;
 
   /** Starts a new message, or continues one that waited. */
-  constructor({ parts, display, receipt }: Written = { parts: [] }) {
+  constructor({ parts, display, receipt }: Pick<Step, "parts"> & Partial<Step> = NONE) {
     this.#parts = parts.map((part) => ({ ...part }));
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
     this.#display = [...(display ?? texts)];
@@ -236,29 +269,27 @@ export class MessageParts {
         return;
       case "text-start":
       case "reasoning-start":
-        this.#start(chunk);
-        return;
+        return this.#start(chunk);
       case "text-delta":
       case "reasoning-delta":
       case "text-end":
       case "reasoning-end":
-        this.#extend(chunk);
-        return;
+        return this.#extend(chunk);
       case "tool-input-start":
       case "tool-input-available":
       case "tool-input-error":
-        this.#toolInput(chunk);
-        return;
+        return this.#toolInput(chunk);
       case "tool-output-available":
       case "tool-output-error":
-        this.#toolOutput(chunk);
+        return this.#toolOutput(chunk);
+      case "tool-approval-request": {
+        const { toolCallId, approvalId: id, approvalDescriptor: descriptor } = chunk;
+        const approval = compact({ id, descriptor });
+        Object.assign(this.#partOf(toolCallId) ?? {}, { state: "approval-requested", approval });
         return;
-      case "tool-approval-request":
-        this.#approval(chunk);
-        return;
+      }
       case "tool-approval-response":
-        this.#answer(chunk);
-        return;
+        return this.#answer(chunk);
       case "tool-output-denied":
         Object.assign(this.#partOf(chunk.toolCallId) ?? {}, { state: "output-denied" });
         return;
@@ -319,12 +350,6 @@ export class MessageParts {
       part[field] = providerMetadata;
     }
     Object.assign(part, rest);
-  }
-
-  #approval(chunk: Chunk<"tool-approval-request">): void {
-    const { toolCallId, approvalId: id, approvalDescriptor: descriptor } = chunk;
-    const approval = compact({ id, descriptor });
-    Object.assign(this.#partOf(toolCallId) ?? {}, { state: "approval-requested", approval });
   }
 
   #answer(chunk: Chunk<"tool-approval-response">): void {

@@ -10,7 +10,7 @@ import { toolOutput } from "../../tool/tool-output.ts";
 import { copyOf } from "../../value/bytes.ts";
 import { compact } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
-import { type Paste, pasteIn } from "./paste.ts";
+import { pasteIn } from "./paste.ts";
 import { KEPT_AS } from "./shown-variables.ts";
 import { existing } from "../../tool/variables/variable-target.ts";
 
@@ -64,32 +64,30 @@ export async function receiveMessage(
 }
 
 async function keptText(text: string, { store }: ReceiveOptions): Promise<string> {
-  const paste = pasteIn(text);
-  const isAll = paste.question === "";
+  const { question, text: pasted, mediaType, delimiter } = pasteIn(text);
+  const isAll = question === "";
+  const read = async () => {
+    const stream = new Blob([pasted]).stream();
+    if (delimiter === undefined) return store.receive(stream, mediaType);
+    return (await store.receiveRecords(stream, mediaType, { delimiter })) ?? pasted;
+  };
   const info = await store.save({
-    value: await pastedValue(paste, store),
+    // Records or JSON; a text where it only looked like them.
+    value: mediaType === TEXT_TYPE ? pasted : await unlessUnreadable(read(), pasted),
     name: { base: isAll ? "message" : "paste", numbered: true, inputDigest: "" },
     description: isAll ? "What the person wrote." : "What the person pasted into a message.",
     sources: ["user"],
   });
   if (isAll) return `This message is long and was ${KEPT_AS}${handleOf(info)}`;
-  return `${paste.question}\n\nWhat was pasted with it was ${KEPT_AS}${handleOf(info)}`;
+  return `${question}\n\nWhat was pasted with it was ${KEPT_AS}${handleOf(info)}`;
 }
 
-/** Records or JSON; a text where it only looked like them. */
-async function pastedValue(
-  { text, mediaType, delimiter }: Paste,
-  store: VariableStore,
-): Promise<Write["value"]> {
-  if (mediaType === TEXT_TYPE) return text;
-  const stream = () => new Blob([text]).stream();
-  try {
-    if (delimiter === undefined) return await store.receive(stream(), mediaType);
-    return (await store.receiveRecords(stream(), mediaType, { delimiter })) ?? text;
-  } catch (error) {
+/** The value that is read, or another if the content does not match its type. */
+function unlessUnreadable<Value>(reading: Promise<Value>, other: Value): Promise<Value> {
+  return reading.catch((error: unknown) => {
     if (codeOf(error) === "internal") throw error;
-    return text;
-  }
+    return other;
+  });
 }
 
 function handleOf(info: VariableInfo): string {
@@ -131,20 +129,12 @@ async function savedFile(
  * Parses text, JSON and CSV as over HTTP. All other content stays bytes, including content that does not match
  * its media type.
  */
-async function valueOf(
-  bytes: Uint8Array,
-  mediaType: string,
-  store: VariableStore,
-): Promise<Write["value"]> {
+async function valueOf(bytes: Uint8Array, mediaType: string, store: VariableStore) {
   const [type = ""] = mediaType.toLowerCase().split(";");
   const format = formatOf(type.trim());
   if (format === "bytes") return bytesOrRecords({ bytes, mediaType }, store);
-  try {
-    return await store.receive(new Blob([copyOf(bytes)]).stream(), type.trim());
-  } catch (error) {
-    if (codeOf(error) === "internal") throw error;
-    return bytesContent(bytes, mediaType);
-  }
+  const reading = store.receive(new Blob([copyOf(bytes)]).stream(), type.trim());
+  return unlessUnreadable<Write["value"]>(reading, bytesContent(bytes, mediaType));
 }
 
 /** Decodes a data URL. Throws `bad_value`. */

@@ -16,9 +16,7 @@ export interface ShownVariable {
 export const KEPT_AS = "kept as a variable: ";
 
 /** Finds the variables that the messages show, by name; of several mentions the last. Cost: linear. */
-export function shownVariables(
-  messages: readonly ModelMessage[],
-): ReadonlyMap<string, ShownVariable> {
+export function shownVariables(messages: readonly ModelMessage[]) {
   const shown = new Map<string, ShownVariable>();
   const inputs = new Map<string, unknown>();
   const add = (outputs: readonly Output[], toolCallId?: string) => {
@@ -33,7 +31,12 @@ export function shownVariables(
     for (const part of content) {
       if (part.type === "tool-call") inputs.set(part.toolCallId, part.input);
       else if (part.type === "tool-result") add(outputsIn(part.output), part.toolCallId);
-      else if (part.type === "text" && role === "user") add(givenIn(part.text));
+      else if (part.type === "text" && role === "user") {
+        // The handle of what a person gave.
+        const at = part.text.indexOf(KEPT_AS);
+        const given = at < 0 ? undefined : jsonIn(part.text.slice(at + KEPT_AS.length));
+        if (isObject(given)) add([given]);
+      }
     }
   }
   return shown;
@@ -53,13 +56,6 @@ function outputsIn(result: { readonly type: string; readonly value?: unknown }):
 
 /** Begins the text with which a tool shows its own result in place of JSON. */
 const LABEL = /^\$(\w+)(?:, untrusted)?:/u;
-
-function givenIn(text: string): readonly Output[] {
-  const at = text.indexOf(KEPT_AS);
-  if (at < 0) return [];
-  const handle = jsonIn(text.slice(at + KEPT_AS.length));
-  return isObject(handle) ? [handle] : [];
-}
 
 /**
  * True if the messages show this version of the variable, as far as its output can be compared. Of guarded

@@ -1,7 +1,6 @@
 import type { FinishReason, UIMessage } from "ai";
 import { compact } from "../../value/json.ts";
-import type { Deferred, MessagePart } from "./message-parts.ts";
-import type { StoredReceipt } from "./receipt.ts";
+import type { Deferred, MessagePart, StoredReceipt } from "./message-parts.ts";
 import type { TimedAttempt } from "./timeline.ts";
 import type { PromptRecord } from "./variable-list.ts";
 
@@ -38,21 +37,14 @@ export function toUIMessage(message: StoredMessage, form: MessageForm): UIMessag
   const { id, role, parts, display, metadata } = message;
   let texts = 0;
   const shown = parts.map((part) => {
-    if (part.type === "file") return withReference(part);
+    // Names the variable of a person's file: the SDK refuses a path as a URL, unless the part has a reference.
+    if (part.type === "file" && part.providerMetadata?.byref?.handle !== undefined) {
+      const name = part.url.slice(part.url.lastIndexOf("/") + 1);
+      return { ...part, providerReference: { byref: name } };
+    }
     if (part.type !== "text") return part;
     const text = display?.[texts++];
     return form === "display" && text !== undefined ? { ...part, text } : part;
   });
   return compact({ id, role, parts: shown, metadata });
-}
-
-/**
- * Names the variable of a person's file. The SDK's `convertToModelMessages` refuses a path as a URL, unless the
- * part has a reference.
- */
-function withReference(part: Extract<MessagePart, { type: "file" }>): MessagePart {
-  const handle = part.providerMetadata?.byref?.handle;
-  if (handle === undefined) return part;
-  const name = part.url.slice(part.url.lastIndexOf("/") + 1);
-  return { ...part, providerReference: { byref: name } };
 }

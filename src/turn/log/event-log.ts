@@ -20,9 +20,11 @@ export interface ConversationEvent {
   /** ISO 8601. */
   readonly at: string;
   readonly type: EventType;
-  readonly variable?: EventVariable;
-  readonly file?: EventFile;
-  readonly query?: EventQuery;
+  readonly variable?: ReturnType<typeof eventVariable>;
+  /** Without `bytes`: it was deleted. */
+  readonly file?: { readonly path: string; readonly bytes?: number };
+  /** The names of the variables that a query read. Its text may contain values. */
+  readonly query?: { readonly variables: readonly string[]; readonly digest: string };
   /** Set for a variable that was saved: the first names of those that are made of an older version of it. */
   readonly stale?: readonly string[];
   readonly reason?: EvictionReason;
@@ -53,21 +55,6 @@ export type EventType =
   | `plan.${"proposed" | "approved" | "cancelled"}`
   | `run.${"started" | "waiting" | "recovered" | "done" | "failed" | "cancelled"}`;
 
-/** The text of a query may contain values. */
-interface EventQuery {
-  /** The names of the variables that it read. */
-  readonly variables: readonly string[];
-  readonly digest: string;
-}
-
-interface EventFile {
-  readonly path: string;
-  /** Absent for a file that was deleted. */
-  readonly bytes?: number;
-}
-
-type EventVariable = ReturnType<typeof eventVariable>;
-
 /** Maximum events in one row. */
 const MAX_ROW_EVENTS = 500;
 /** Maximum characters in one row. Bounds what a page reads beyond its last event. */
@@ -89,14 +76,15 @@ export class EventLog {
   readonly #now: () => number;
   readonly #onFlush: () => void;
   #waiting: ConversationEvent[] = [];
-  #newest: Newest | undefined;
+  /** The id of the newest event, and the time of the last activity, also of unwritten ones. */
+  #newest: { readonly id: number; readonly activeMs: number } | undefined;
 
   /** `isNew`: nothing has been written yet. Skips reads. `onFlush`: called when waiting events were written. */
   constructor(sql: Sql, { now = Date.now, isNew = false, onFlush = () => {} } = {}) {
     this.#sql = sql;
     this.#now = now;
     this.#onFlush = onFlush;
-    if (isNew) this.#newest = NONE;
+    if (isNew) this.#newest = { id: 0, activeMs: 0 };
   }
 
   add(event: NewEvent): void {
@@ -206,7 +194,7 @@ export class EventLog {
     this.#waiting.push({ id, at: new Date(this.#now()).toISOString(), ...withShortNames(event) });
   }
 
-  #readNewest(): Newest {
+  #readNewest() {
     if (this.#newest !== undefined) return this.#newest;
     const newest = `SELECT seq, at, data FROM event ORDER BY seq DESC LIMIT 1`;
     const row = firstRow(this.#sql, newest) ?? { seq: 1, at: 0, data: "[]" };
@@ -216,14 +204,6 @@ export class EventLog {
 }
 
 export type NewEvent = Omit<ConversationEvent, "id" | "at">;
-
-/** Figures over all events, including unwritten ones. */
-interface Newest {
-  readonly id: number;
-  readonly activeMs: number;
-}
-
-const NONE: Newest = { id: 0, activeMs: 0 };
 
 /** Splits events into rows of at least one event each: the id of the first, and all of them as JSON. */
 function* rowsOf(events: readonly ConversationEvent[]): Generator<[first: number, data: string]> {
@@ -244,27 +224,16 @@ function* rowsOf(events: readonly ConversationEvent[]): Generator<[first: number
 /** Shortens names that come from outside, which may be of any length. */
 export function withShortNames<Event extends NewEvent>(event: Event): Event {
   const { variable } = event;
+  const sources = variable?.sources.slice(0, MAX_SOURCES).map((name) => clip(name, MAX_NAME_CHARS));
   return {
-    ...event,
-    ...shortCall(event),
-    ...(variable && {
-      variable: {
-        ...variable,
-        ...shortCall(variable),
-        sources: variable.sources.slice(0, MAX_SOURCES).map(shortName),
-      },
-    }),
+    ...withShortCall(event),
+    ...(variable && { variable: { ...withShortCall(variable), sources } }),
   };
 }
 
-/** The tool and the call of an event, shortened. */
-function shortCall({ tool, toolCallId }: Pick<NewEvent, "tool" | "toolCallId">) {
-  const short = (name: string | undefined) => name && shortName(name);
-  return compact({ tool: short(tool), toolCallId: short(toolCallId) });
-}
-
-function shortName(name: string): string {
-  return clip(name, MAX_NAME_CHARS);
+function withShortCall<Part extends Pick<NewEvent, "tool" | "toolCallId">>(part: Part): Part {
+  const short = (name: string | undefined) => name && clip(name, MAX_NAME_CHARS);
+  return { ...part, ...compact({ tool: short(part.tool), toolCallId: short(part.toolCallId) }) };
 }
 
 export interface EventPage {

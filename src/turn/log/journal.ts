@@ -129,17 +129,16 @@ export class Journal {
   }
 
   append(text: string, head?: TurnHead): void {
-    try {
-      this.#append(text, head);
-    } catch (error) {
-      this.forget();
-      throw error;
-    }
+    this.#orForget(() => this.#append(text, head));
   }
 
   atomically(work: () => void): void {
+    this.#orForget(() => this.#sql.transaction(work));
+  }
+
+  #orForget(work: () => void): void {
     try {
-      this.#sql.transaction(work);
+      work();
     } catch (error) {
       this.forget();
       throw error;
@@ -179,9 +178,8 @@ export class Journal {
     }
     if (fits) {
       const isWritten = text === "" || (head !== undefined && isOneRow);
-      if (!isWritten) {
+      if (!isWritten)
         this.#sql.run(`UPDATE turn SET log = log || ? WHERE part = ?`, text, end.part);
-      }
       end.chars += text.length;
       return;
     }
@@ -194,12 +192,8 @@ export class Journal {
 
   #readEnd(): { part: number; chars: number } {
     if (this.#end !== undefined) return this.#end;
-    const row = firstRow(
-      this.#sql,
-      `SELECT part, length(log) AS chars FROM turn ORDER BY part DESC LIMIT 1`,
-    );
-    const { part, chars } = row ?? { part: 0, chars: 0 };
-    this.#end = { part: Number(part), chars: Number(chars) };
-    return this.#end;
+    const newest = `SELECT part, length(log) AS chars FROM turn ORDER BY part DESC LIMIT 1`;
+    const { part, chars } = firstRow(this.#sql, newest) ?? { part: 0, chars: 0 };
+    return (this.#end = { part: Number(part), chars: Number(chars) });
   }
 }

@@ -27,6 +27,9 @@ export interface Frame {
   readonly edge?: "start" | "finish";
 }
 
+/** The turn at which an attempt starts. */
+export type StartedTurn = "new" | "waited" | "interrupted";
+
 export interface TurnLogOptions {
   /** Milliseconds since 1970. */
   readonly now?: () => number;
@@ -61,18 +64,29 @@ export class TurnLog {
     this.#durable = durable;
   }
 
-  /** Starts a new turn, which replaces the previous one, with the frames that `work` pushes. One commit. */
-  begin<Result>(journal: Journal, head: TurnHead, work: () => Result): Result {
-    this.#open(journal, { attempt: head.attempt });
-    return this.#commit(work, (text) => journal.begin(head, text), true);
-  }
-
-  /** Continues a turn that has waited, under a new attempt. One commit with the changes of `work`. */
-  resume<Result>(journal: Journal, head: TurnHead, work: () => Result): Result {
-    this.#restore(journal);
-    this.#endRequest();
-    this.#open(journal, { attempt: head.attempt, waited: true });
-    return this.#commit(work, (text) => journal.append(text, head), true);
+  /**
+   * Starts an attempt under this head, in one commit with the frames and changes of `work`: at a `new` turn, which
+   * replaces the previous one, at one that has `waited`, or at one that was `interrupted`, which `recover` has restored.
+   */
+  start<Result>(journal: Journal, head: TurnHead, turn: StartedTurn, work: () => Result): Result {
+    if (turn === "waited") {
+      this.#restore(journal);
+      this.#endRequest();
+    }
+    const { attempt } = head;
+    const hasSurvived = turn === "interrupted" && journal.survives;
+    this.#journal = journal;
+    this.#writtenMs = this.#now();
+    this.#startAttempt(attempt);
+    this.#pending += attemptLine({
+      attempt,
+      ...(turn === "waited" && { waited: true }),
+      ...(hasSurvived && { survived: true }),
+      ms: this.#writtenMs,
+    });
+    const append = (text: string) =>
+      turn === "new" ? journal.begin(head, text) : journal.append(text, head);
+    return this.#commit(work, append, true);
   }
 
   /** Restores a turn that a crash cut off, as far as it was written. */
@@ -80,13 +94,6 @@ export class TurnLog {
     this.#journal = journal;
     const recoveredLog = this.#restore(journal);
     return journal.survives ? { ...recoveredLog, deaths: 0 } : recoveredLog;
-  }
-
-  /** Starts the next attempt at an interrupted turn. One commit with the changes of `work`. */
-  retry(journal: Journal, head: TurnHead, work: () => void): void {
-    const survived = journal.survives ? ({ survived: true } as const) : {};
-    this.#open(journal, { attempt: head.attempt, ...survived });
-    this.#commit(work, (text) => journal.append(text, head), true);
   }
 
   /** The log of a turn that has ended or waits. */
@@ -196,13 +203,6 @@ export class TurnLog {
   /** Resolves to true when there is something new, and to false after one to two times `patienceMs`. */
   waitForFrames(patienceMs: number): Promise<boolean> {
     return this.#news.wait(patienceMs);
-  }
-
-  #open(journal: Journal, attempt: Omit<AttemptLine, "ms">): void {
-    this.#journal = journal;
-    this.#writtenMs = this.#now();
-    this.#startAttempt(attempt.attempt);
-    this.#pending += attemptLine({ ...attempt, ms: this.#writtenMs });
   }
 
   #startAttempt(attempt: number): void {

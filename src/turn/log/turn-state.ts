@@ -21,8 +21,6 @@ export interface TurnStateOptions {
   readonly counts?: TurnCounts | undefined;
 }
 
-type TurnStateContext = Pick<TurnContext, "agent" | "store" | "account">;
-
 /** The answer, decisions and counts of a turn so far. Written to the log, and restored after a crash. */
 export class TurnState {
   readonly parts: MessageParts;
@@ -34,10 +32,10 @@ export class TurnState {
   readonly deferred = new Map<string, Deferred>();
   /** The state of the prompts, set by `Steps`. */
   prompt: PromptRecord | undefined;
-  readonly #context: TurnStateContext;
+  readonly #context: TurnContext;
   readonly #options: TurnStateOptions;
 
-  constructor(context: TurnStateContext, options: TurnStateOptions) {
+  constructor(context: TurnContext, options: TurnStateOptions) {
     const { resumed, isTainted, counts } = options;
     this.#context = context;
     this.#options = options;
@@ -54,12 +52,8 @@ export class TurnState {
   }
 
   get counts(): TurnCounts {
-    return {
-      ...this.#context.account.counts,
-      tainted: this.taint.isTainted,
-      waiting: Object.fromEntries(this.waiting),
-      ...this.#keptDeferred,
-    };
+    const { account } = this.#context;
+    return { ...account.counts, tainted: this.taint.isTainted, ...this.#pending };
   }
 
   get hasWaiting(): boolean {
@@ -88,8 +82,7 @@ export class TurnState {
     const { display, receipt } = this.parts;
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
     const isSame = texts.every((text, index) => text === display[index]);
-    const waiting = Object.fromEntries(this.waiting);
-    const waits = { waiting, ...this.#keptDeferred, agent: this.#context.agent.name };
+    const waits = { ...this.#pending, agent: this.#context.agent.name };
     return compact({
       id: this.id,
       role: "assistant" as const,
@@ -103,8 +96,9 @@ export class TurnState {
     });
   }
 
-  get #keptDeferred(): Pick<TurnCounts, "deferred"> {
-    return this.deferred.size === 0 ? {} : { deferred: Object.fromEntries(this.deferred) };
+  get #pending(): Pick<TurnCounts, "waiting" | "deferred"> {
+    const deferred = this.deferred.size > 0 && { deferred: Object.fromEntries(this.deferred) };
+    return { waiting: Object.fromEntries(this.waiting), ...deferred };
   }
 
   #restoreCounts({ tainted, waiting, deferred, ...counts }: TurnCounts): void {

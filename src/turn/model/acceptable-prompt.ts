@@ -1,11 +1,11 @@
 import type {
   LanguageModelV4CallOptions,
-  LanguageModelV4Message,
-  LanguageModelV4Prompt,
-  LanguageModelV4TextPart,
-  LanguageModelV4ToolCallPart,
-  LanguageModelV4ToolResultOutput,
-  LanguageModelV4ToolResultPart,
+  LanguageModelV4Message as Message,
+  LanguageModelV4Prompt as Prompt,
+  LanguageModelV4TextPart as TextPart,
+  LanguageModelV4ToolCallPart as Call,
+  LanguageModelV4ToolResultOutput as Output,
+  LanguageModelV4ToolResultPart as Result,
 } from "@ai-sdk/provider";
 import type { ModelMessage } from "ai";
 import { ByrefError } from "../../errors.ts";
@@ -14,11 +14,8 @@ import { compact, isObject, type Json, plainJson } from "../../value/json.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import { wellFormed } from "../../value/well-formed.ts";
 
-type Message = LanguageModelV4Message;
 type Of<Role extends Message["role"]> = Extract<Message, { role: Role }>;
 type AssistantPart = Of<"assistant">["content"][number];
-type Call = LanguageModelV4ToolCallPart;
-type Result = LanguageModelV4ToolResultPart;
 
 export interface PromptReader {
   readonly provider: string;
@@ -77,10 +74,7 @@ function withData(part: object): object {
  * turn. The same messages always become the same prompt, so the part that a provider has cached stays the same. Messages
  * that need no change stay the same objects. Cost: linear.
  */
-export function acceptablePrompt(
-  prompt: LanguageModelV4Prompt,
-  reader: PromptReader,
-): LanguageModelV4Prompt {
+export function acceptablePrompt(prompt: Prompt, reader: PromptReader): Prompt {
   const isTemplate = reader.hasTags !== true && !ANY_ORDER.test(reader.provider);
   const calls = new Calls(prompt, reader, isTemplate);
   const messages: Message[] = [];
@@ -100,12 +94,10 @@ export function acceptablePrompt(
   return isTemplate ? alternating(messages) : messages;
 }
 
-/** True for a message of the runtime: the list of variables, or calls that no provider takes back. */
-function isNote(message: Message): boolean {
-  return notes.has(message);
-}
-
-/** By identity: a person may begin a message in the same words. */
+/**
+ * Messages of the runtime: the list of variables, or calls that no provider takes back. By identity: a person may begin a
+ * message in the same words.
+ */
 const notes = new WeakSet<Message>();
 
 class Calls {
@@ -119,7 +111,7 @@ class Calls {
   /** Calls of tools that the provider runs. */
   readonly #provided = new Set<string>();
 
-  constructor(prompt: LanguageModelV4Prompt, reader: PromptReader, isTemplate: boolean) {
+  constructor(prompt: Prompt, reader: PromptReader, isTemplate: boolean) {
     this.#reader = reader;
     const isKimi = /kimi|moonshot/iu.test(reader.modelId);
     this.#idForm = isKimi ? KIMI_ID : isTemplate ? SHORT_ID : CALL_ID;
@@ -176,21 +168,17 @@ class Calls {
     }
     yield* take();
     if (refused.length === 0) return;
-    const note = {
-      role: "user" as const,
-      content: [{ type: "text" as const, text: refused.join("\n\n") }],
-    };
+    const note = textMessage("user", refused.join("\n\n"));
     notes.add(note);
     yield note;
   }
 
   /** True if the message has a call that the provider has yet to finish. */
   isPending({ role, content }: Message): boolean {
+    if (role !== "assistant") return false;
     const isOpen = ({ toolCallId }: Call) =>
       this.#provided.has(toolCallId) && !this.#results.has(toolCallId);
-    return (
-      role === "assistant" && content.some((part) => part.type === "tool-call" && isOpen(part))
-    );
+    return content.some((part) => part.type === "tool-call" && isOpen(part));
   }
 
   /** True for a call that this provider's tool ran. One that another provider ran becomes an ordinary call. */
@@ -283,9 +271,7 @@ function inputOf(call: Call): Readonly<Record<string, unknown>> {
   return typeof input === "string" || input == null ? {} : { rawInvalidInput: wellFormed(input) };
 }
 
-function acceptableOutput(
-  output: LanguageModelV4ToolResultOutput,
-): LanguageModelV4ToolResultOutput {
+function acceptableOutput(output: Output): Output {
   const said = wellFormed(output);
   if (said.type === "text" || said.type === "error-text")
     return isBlankText(said.value) ? { ...said, value: NO_OUTPUT } : said;
@@ -294,16 +280,13 @@ function acceptableOutput(
   return { ...said, value: value.length === 0 ? [{ type: "text", text: NO_OUTPUT }] : value };
 }
 
-function noteOf({ toolName, input }: Call, output: LanguageModelV4ToolResultOutput): string {
+function noteOf({ toolName, input }: Call, output: Output): string {
   const given = clip(JSON.stringify(input) ?? "", MAX_NOTE_CHARS);
   return `You called ${JSON.stringify(toolName)} with ${given}. The result: ${clip(saidIn(output), MAX_NOTE_CHARS)}`;
 }
 
 /** Stands between results and the next question, where chat templates want an answer. */
-const NO_ANSWER: Message = {
-  role: "assistant",
-  content: [{ type: "text", text: "The turn ended without an answer." }],
-};
+const NO_ANSWER = textMessage("assistant", "The turn ended without an answer.");
 
 /**
  * Returns messages of a person and of the model by turns, as many chat templates want them; results count as part of the
@@ -315,7 +298,7 @@ function alternating(messages: readonly Message[]): Message[] {
   for (const message of messages) {
     const last = all.at(-1);
     const at = all.length - 1;
-    if (message.role === "user" && last?.role === "tool" && isNote(message)) {
+    if (message.role === "user" && last?.role === "tool" && notes.has(message)) {
       all[at] = withNote(last, textOf(message));
     } else if (message.role === "user" && last?.role === "user") {
       all[at] = { ...last, content: joined([...last.content, ...message.content]) };
@@ -350,17 +333,17 @@ function textOf({ content }: Of<"user">): string {
   return content.map((part) => (part.type === "text" ? part.text : "")).join("\n\n");
 }
 
-function saidIn(output: LanguageModelV4ToolResultOutput): string {
+function saidIn(output: Output): string {
   if (output.type === "execution-denied") return output.reason ?? "The call was not allowed.";
   return typeof output.value === "string" ? output.value : JSON.stringify(output.value);
 }
 
 /** Joins consecutive texts, because many chat templates support only one text per message. */
 export function joinedTexts<Part extends { readonly type: string }>(
-  parts: readonly (Part | LanguageModelV4TextPart)[],
+  parts: readonly (Part | TextPart)[],
   between: (before: string, after: string) => string,
-): (Part | LanguageModelV4TextPart)[] {
-  const all: (Part | LanguageModelV4TextPart)[] = [];
+): (Part | TextPart)[] {
+  const all: (Part | TextPart)[] = [];
   for (const part of parts) {
     const last = all.at(-1);
     if (last === undefined || !isPlainText(last) || !isPlainText(part)) all.push(part);
@@ -372,7 +355,7 @@ export function joinedTexts<Part extends { readonly type: string }>(
   return all;
 }
 
-function isPlainText(part: { readonly type: string }): part is LanguageModelV4TextPart {
+function isPlainText(part: { readonly type: string }): part is TextPart {
   return part.type === "text" && !("providerOptions" in part && part.providerOptions !== undefined);
 }
 
@@ -392,10 +375,7 @@ export interface RefusedTurn {
  * if the model reads images in it, else the oldest with more than texts. Undefined if there is none, or if the message
  * belongs to the newest turn and that has no images.
  */
-export function refusedTurn(
-  prompt: LanguageModelV4Prompt,
-  errorText: string,
-): RefusedTurn | undefined {
+export function refusedTurn(prompt: Prompt, errorText: string): RefusedTurn | undefined {
   const starts = turnStarts(prompt);
   const place = namedMessage(prompt, errorText);
   const hasImages = prompt
@@ -406,7 +386,9 @@ export function refusedTurn(
     const [from = 0, to = prompt.length] = starts.slice(turn, turn + 2);
     if (place !== undefined) return from <= place && place < to;
     if (hasImages) return turn === newest;
-    return prompt.slice(from, to).some((message) => !isText(message));
+    return prompt.slice(from, to).some(({ role, content }) => {
+      return role !== "system" && content.some((part) => part.type !== "text");
+    });
   };
   const turn = starts.findIndex((_, at) => isOf(at));
   const start = prompt[starts[turn] ?? -1];
@@ -419,7 +401,7 @@ export function refusedTurn(
  * Replaces the messages of a turn with the start of the question, the names of the calls and the start of the answer; of
  * the newest turn, only its images.
  */
-export function withOutline(prompt: LanguageModelV4Prompt, turn: number): LanguageModelV4Prompt {
+export function withOutline(prompt: Prompt, turn: number): Prompt {
   const starts = turnStarts(prompt);
   const [from, to = prompt.length] = starts.slice(turn, turn + 2);
   if (from === undefined) return prompt;
@@ -429,14 +411,11 @@ export function withOutline(prompt: LanguageModelV4Prompt, turn: number): Langua
   const said = rest.flatMap((message) => (message.role === "assistant" ? message.content : []));
   const calls = said.flatMap((part) => (part.type === "tool-call" ? part.toolName : []));
   const answer = said.flatMap((part) => (part.type === "text" ? part.text : [])).join(" ");
-  const outline = [
-    ...(calls.length === 0 ? [] : [`Calls: ${calls.join(", ")}.`]),
-    ...(answer.trim() === "" ? [] : [answer]),
-  ].join(" ");
+  const outline = `${calls.length === 0 ? "" : `Calls: ${calls.join(", ")}. `}${answer}`;
   return [
     ...prompt.slice(0, from),
-    textMessage("user", question),
-    ...(rest.length === 0 ? [] : [textMessage("assistant", outline)]),
+    textMessage("user", startOf(question)),
+    ...(rest.length === 0 ? [] : [textMessage("assistant", startOf(outline))]),
     ...prompt.slice(to),
   ];
 }
@@ -455,21 +434,21 @@ function withoutImages(message: Message): Message {
   return isSame ? message : { ...message, content };
 }
 
-function textMessage(role: "user" | "assistant", said: string): Message {
-  const text = clip(inOneLine(said).trim(), MAX_OUTLINE_CHARS);
-  return { role, content: [{ type: "text", text: text === "" ? "(no text)" : text }] };
+function textMessage(role: "user" | "assistant", text: string): Message {
+  return { role, content: [{ type: "text", text }] };
 }
 
-function turnStarts(prompt: LanguageModelV4Prompt): readonly number[] {
-  return prompt.flatMap((message, at) => (message.role === "user" && !isNote(message) ? at : []));
+function startOf(said: string): string {
+  return clip(inOneLine(said).trim(), MAX_OUTLINE_CHARS) || NO_TEXT;
 }
 
-function isText({ role, content }: Message): boolean {
-  return role === "system" || content.every((part) => part.type === "text");
+function turnStarts(prompt: Prompt): readonly number[] {
+  const isStart = (message: Message) => message.role === "user" && !notes.has(message);
+  return prompt.flatMap((message, at) => (isStart(message) ? at : []));
 }
 
 /** The position of the message that an error names. Undefined if it names none. */
-function namedMessage(prompt: LanguageModelV4Prompt, errorText: string): number | undefined {
+function namedMessage(prompt: Prompt, errorText: string): number | undefined {
   const [, list, mark, index] = /\b(messages|input|contents)(\.|\[)(\d+)/u.exec(errorText) ?? [];
   if (index === undefined) return undefined;
   const form = `${list}${mark}`;

@@ -95,7 +95,7 @@ export async function callModel(
       write: output.write,
       onFirst: () => {
         observed?.firstOutput();
-        if (mustReset) output.reset?.();
+        if (mustReset) output.reset();
       },
       idSuffix: tries === 1 ? output.idSuffix : `${output.idSuffix}.${tries}`,
     });
@@ -110,20 +110,21 @@ export async function callModel(
       if (isOurs) throw error.cause;
       signal.throwIfAborted();
       // Once, unless a turn was sent in outline already.
-      const mayOutline = output.reset && (refused ?? request.outlined) === undefined;
-      const { prompt } = call?.options ?? {};
-      const isRefusal = mayOutline && prompt !== undefined && isRefused(error);
-      const turn = isRefusal ? refusedTurn(prompt, messageOf(error)) : undefined;
-      if (turn !== undefined && call !== undefined) {
-        refused = { ...turn, error: textOf(error, context) };
+      if (call !== undefined && (refused ?? request.outlined) === undefined && isRefused(error)) {
         const { options } = call;
-        call = { ...call, options: { ...options, prompt: withOutline(options.prompt, turn.turn) } };
-        continue;
+        const turn = refusedTurn(options.prompt, messageOf(error));
+        if (turn !== undefined) {
+          refused = { ...turn, error: textOf(error, context) };
+          const prompt = withOutline(options.prompt, turn.turn);
+          call = { ...call, options: { ...options, prompt } };
+          continue;
+        }
       }
-      const delayMs = output.reset && retryDelayMs(error, tries);
+      const delayMs = retryDelayMs(error, tries);
       if (delayMs === undefined) {
         if (error instanceof ByrefError) throw error;
-        throw new ByrefError("model_failed", `The model failed: ${textOf(error, context)}`);
+        const also = refused === undefined ? "" : ` So it did ${withLess(refused)}.`;
+        throw new ByrefError("model_failed", `The model failed: ${textOf(error, context)}${also}`);
       }
       await sleep(delayMs, signal);
       signal.throwIfAborted();
@@ -134,6 +135,12 @@ export async function callModel(
 
 function tokensOf(usage: Usage | undefined) {
   return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
+}
+
+/** Says what was left out of a prompt. */
+function withLess({ question }: RefusedTurn): string {
+  if (question === undefined) return "without the images of this turn";
+  return `with the turn "${question}" in outline only`;
 }
 
 /** An endpoint's error text may be long, and may repeat the key that it received. */
@@ -205,18 +212,10 @@ export function resolvedModel(model: LanguageModel): LanguageModelV4 {
     const message = "A model given as text needs AI_SDK_DEFAULT_PROVIDER; pass a provider's model.";
     throw new ByrefError("bad_configuration", message);
   }
-  switch (model.specificationVersion) {
-    case "v4":
-      return model;
-    case "v3":
-    case "v2":
-      return wrapLanguageModel({ model, middleware: [] });
-    default:
-      throw new ByrefError(
-        "bad_configuration",
-        "The model is of a version that is not known here.",
-      );
-  }
+  const { specificationVersion: version } = model;
+  if (model.specificationVersion === "v4") return model;
+  if (version === "v3" || version === "v2") return wrapLanguageModel({ model, middleware: [] });
+  throw new ByrefError("bad_configuration", "The model is of a version that is not known here.");
 }
 
 /** The model's name. The provider of a model given as text is unknown. */
@@ -230,11 +229,8 @@ type End = Part<"finish">;
 export interface ModelOutput {
   /** Receives each chunk as the model wrote it. Awaited before the next chunk. */
   readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
-  /**
-   * Removes the written part of this answer before another try writes its own. Without it, a failed call is
-   * not tried again.
-   */
-  readonly reset?: () => void;
+  /** Removes the written part of this answer before another try writes its own. */
+  readonly reset: () => void;
   /** Appended to the provider's ids of texts and reasoning, so that they are unique to this attempt. */
   readonly idSuffix: string;
 }
@@ -287,7 +283,10 @@ class ModelTry {
       signal: this.#options.signal,
       error: () => new ByrefError("model_timeout", SILENT),
     });
-    const opening = open(prepare, silence.signal);
+    const opening = prepare(silence.signal).then(async ({ model, options }) => {
+      const { stream } = await model.doStream({ ...options, abortSignal: silence.signal });
+      return stream.getReader();
+    });
     // A model that ignores the signal is not awaited. Its late answer is cancelled when it arrives.
     const abandon = (reason?: unknown) => {
       opening.then((reader) => reader.cancel(reason)).catch(() => undefined);
@@ -306,7 +305,10 @@ class ModelTry {
       silence.end();
       abandon();
     }
-    return this.#result();
+    if (this.#end === undefined || !this.#isComplete) throw new StreamCutOff();
+    const { finishReason } = this.#end;
+    const [calls, invalidCalls] = [this.#calls, this.#invalidCalls];
+    return { finishReason: finishReason.unified, calls, invalidCalls };
   }
 
   async #read(reader: ReadableStreamDefaultReader<Part>, silence: Deadline): Promise<void> {
@@ -408,27 +410,9 @@ class ModelTry {
   get #isComplete(): boolean {
     return !this.#hasFailed && this.#end !== undefined && isModelFinish(this.#end.finishReason);
   }
-
-  #result(): CallResult {
-    if (this.#end === undefined || !this.#isComplete) throw new StreamCutOff();
-    return {
-      finishReason: this.#end.finishReason.unified,
-      calls: this.#calls,
-      invalidCalls: this.#invalidCalls,
-    };
-  }
 }
 
 const SILENT = `The model said nothing for ${limits.modelSilenceMs} ms.`;
-
-async function open(
-  prepare: (signal: AbortSignal) => Promise<ModelCall>,
-  signal: AbortSignal,
-): Promise<ReadableStreamDefaultReader<Part>> {
-  const { model, options } = await prepare(signal);
-  const { stream } = await model.doStream({ ...options, abortSignal: signal });
-  return stream.getReader();
-}
 
 /**
  * True if the model itself reported the end. Providers make up a reason when a stream was cut, and do not
@@ -476,10 +460,7 @@ export async function fileChunk(
 const download = createDownload({ maxBytes: limits.maxMessageBytes });
 
 /** The id of a call, and its tool and input when they are complete. */
-interface BegunCall {
-  readonly id: string;
-  call?: string;
-}
+type BegunCall = { readonly id: string; call?: string };
 
 /** Builds the chunks of tools. A part refers to earlier calls of the same answer. */
 class ToolChunks {

@@ -55,9 +55,18 @@ export class Account {
   }
 
   /** Counts one model call, as far as its provider reported it. */
-  addCall(usage: Usage | undefined): void {
-    this.#usage = addUsage(this.#usage, usage);
-    this.spend.addTokens(usage?.totalTokens ?? 0);
+  addCall(usage: Usage = {}): void {
+    const sum = this.#usage;
+    // A number that was never reported stays absent.
+    const add = (key: keyof Usage) =>
+      sum[key] === undefined ? usage[key] : sum[key] + (usage[key] ?? 0);
+    this.#usage = compact({
+      inputTokens: add("inputTokens"),
+      cachedInputTokens: add("cachedInputTokens"),
+      outputTokens: add("outputTokens"),
+      totalTokens: add("totalTokens"),
+    });
+    this.spend.addTokens(usage.totalTokens ?? 0);
   }
 
   addReferences({ authoredChars, resolvedChars }: Omit<ReferenceCount, "values">): void {
@@ -105,18 +114,6 @@ export class Account {
     const valueChars = info?.bytes === bytes ? info.chars : bytes;
     return Math.max(valueChars - JSON.stringify(output).length, 0);
   }
-}
-
-/** Adds two usages. A number that was never reported stays absent. */
-function addUsage(sum: Usage, more: Usage = {}): Usage {
-  const add = (key: keyof Usage) =>
-    sum[key] === undefined ? more[key] : sum[key] + (more[key] ?? 0);
-  return compact({
-    inputTokens: add("inputTokens"),
-    cachedInputTokens: add("cachedInputTokens"),
-    outputTokens: add("outputTokens"),
-    totalTokens: add("totalTokens"),
-  });
 }
 
 /** Characters of the definitions as JSON. */

@@ -124,6 +124,11 @@ describe("an approval with another input", () => {
       { approved: true, patch: [{ op: "remove", path: "/no" }] },
     ],
     [
+      "a patch that leaves nothing",
+      "invalid_tool_input",
+      { approved: true, patch: [{ op: "replace", path: "", value: null }] },
+    ],
+    [
       "a patch whose test fails",
       "edit_conflict",
       { approved: true, patch: [{ op: "test", path: "/amount", value: 1 }] },
@@ -168,10 +173,13 @@ describe("an approval with another input", () => {
       const forged = { ...approve({ amount: 1, to: "$payee" }), pin: "forged", digest: "forged" };
       await save("payee", "Eve");
       const [first = ""] = approvalsIn(own);
-      await (await decide(own, first, forged)).text();
-      // What the person was shown is out of date: they are asked about what would run now.
-      expect(paid).toEqual([]);
+      const init = json(forged, { accept: "text/plain" });
+      const response = await own.call("POST", `/conversations/c/approvals/${first}`, init);
+      const said = await response.text();
+      // What the person was shown is out of date: they are asked about what would run now, and nothing else.
       const [again = ""] = approvalsIn(own);
+      expect(said).toBe(`\n[approval: ${again}]\n`);
+      expect(paid).toEqual([]);
       expect(again).not.toBe(first);
       expect(messagesOf(own).at(-1)?.parts[1]).toMatchObject({
         input: WRITTEN,
