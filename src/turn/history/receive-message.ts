@@ -1,13 +1,12 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { bytesOrRecords } from "../../tool/tool-result.ts";
-import { bytesContent, formatOf, TEXT_TYPE } from "../../store/bytes/content.ts";
+import { contentOf } from "../../tool/tool-result.ts";
+import { TEXT_TYPE } from "../../store/bytes/content.ts";
 import { toIdentifier } from "../../store/names.ts";
 import type { Write } from "../../store/variable-store.ts";
 import type { VariableStore } from "../../store/variables.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { toolOutput } from "../../tool/tool-output.ts";
-import { copyOf } from "../../value/bytes.ts";
 import { compact } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
 import { type Paste, pasteIn } from "./paste.ts";
@@ -120,31 +119,11 @@ async function savedFile(
 ): Promise<VariableInfo> {
   const base = toIdentifier((filename ?? "").replace(/\.[^.]*$/u, ""));
   return store.save({
-    value: await valueOf(bytesIn(url), mediaType, store),
+    value: await contentOf({ bytes: bytesIn(url), mediaType }, store),
     name: { base: base === "" ? "file" : base, numbered: false, inputDigest: "" },
     description: `A file of the person's${filename === undefined ? "" : `: ${filename}`}`,
     sources: ["user"],
   });
-}
-
-/**
- * Parses text, JSON and CSV as over HTTP. All other content stays bytes, including content that does not match
- * its media type.
- */
-async function valueOf(
-  bytes: Uint8Array,
-  mediaType: string,
-  store: VariableStore,
-): Promise<Write["value"]> {
-  const [type = ""] = mediaType.toLowerCase().split(";");
-  const format = formatOf(type.trim());
-  if (format === "bytes") return bytesOrRecords({ bytes, mediaType }, store);
-  try {
-    return await store.receive(new Blob([copyOf(bytes)]).stream(), type.trim());
-  } catch (error) {
-    if (codeOf(error) === "internal") throw error;
-    return bytesContent(bytes, mediaType);
-  }
 }
 
 /** Decodes a data URL. Throws `bad_value`. */
