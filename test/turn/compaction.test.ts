@@ -500,7 +500,7 @@ it.each([true, undefined])(
     const { store, history } = talked(isTainted === true);
     expect(history.window().some(({ tainted }) => tainted === true)).toBe(false);
     const summarize = async () => "They looked at numbers.";
-    await summarizeOutline(history, { summarize }, { isCurrent: () => true });
+    await summarizeOutline(history, { summarize }, () => true);
     const { lines = [] } = history.compaction.compacted ?? {};
     expect(lines).toMatchObject([{ isSummary: true }]);
     expect(lines[0]?.isTainted).toBe(isTainted);

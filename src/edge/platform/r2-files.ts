@@ -16,11 +16,6 @@ import type { FilePage, FileSummary } from "./file-page.ts";
 import type { StoredBytes } from "../variables/serve-value.ts";
 import { pagesOf, R2Upload } from "./r2-blobs.ts";
 
-/** A file that can be read. A read rejects with `conflict` if the file has changed. */
-interface OpenFile extends FileSummary {
-  readonly open: StoredBytes;
-}
-
 /**
  * A conversation's files in the bucket, as tools and endpoints read and write them. A file's metadata has the labels of
  * its content. Paths throw `bad_path`.
@@ -98,7 +93,8 @@ export class R2Files implements Files {
     return { files, ...compact({ next }) };
   }
 
-  async find(path: string): Promise<OpenFile | undefined> {
+  /** A read of the file rejects with `conflict` if it has changed. */
+  async find(path: string): Promise<(FileSummary & { readonly open: StoredBytes }) | undefined> {
     const key = this.#keyOf(path);
     const head = await this.#bucket.head(key);
     if (head === null) return undefined;

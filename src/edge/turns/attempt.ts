@@ -97,7 +97,7 @@ export async function attempt<Result>(
     });
     data.events.add(ended(result));
     const isCurrent = () => context.data === data;
-    const summary = summarizeOutline(data.history, equipped.agent, { isCurrent });
+    const summary = summarizeOutline(data.history, equipped.agent, isCurrent);
     // No turn waits for it; if it fails, the outline stays.
     context.state.waitUntil(
       summary.catch((error: unknown) => logFailure(error, placeIn(context, "summary"))),

@@ -59,18 +59,13 @@ export function turnResponse(
  * Responds with 204 if there is nothing to watch.
  */
 export function watchTurn(
-  { queue, data }: WatchedConversation,
+  { queue, data }: { readonly queue: TurnQueue; readonly data: ConversationData | undefined },
   { after, accept }: { readonly after?: number | undefined; readonly accept: string | null },
 ): Response {
   const log = queue.running ?? (after === undefined ? undefined : lastLog(data));
   if (log === undefined) return new Response(null, { status: 204 });
   const first = after === undefined ? 0 : log.indexAfter(after);
   return new Response(messageStream(log, first, accept), { headers: EVENT_HEADERS });
-}
-
-interface WatchedConversation {
-  readonly queue: TurnQueue;
-  readonly data: ConversationData | undefined;
 }
 
 /** The log of the newest turn, if it has ended. */

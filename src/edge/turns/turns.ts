@@ -34,11 +34,6 @@ interface Asking {
   readonly traceparent: string | null;
 }
 
-/** Facts about the request. */
-interface RequestDetails extends Asking {
-  readonly post: Post | undefined;
-}
-
 /** A conversation's turns: requested over HTTP, or recovered after a crash. */
 export class Turns {
   readonly #context: ConversationContext;
@@ -113,7 +108,7 @@ export class Turns {
   #enqueue(
     turn: TurnRequest,
     chosen: ChosenAgent,
-    { post, traceparent, asker }: RequestDetails,
+    { post, traceparent, asker }: Asking & { readonly post: Post | undefined },
   ): RequestedTurn {
     const { queue, plans } = this.#context;
     const { whenBusy } = chosen.agent;

@@ -4,19 +4,14 @@ import type { Agent } from "../agent.ts";
 import type { History } from "./history.ts";
 import { type HistoryRecord, historyRecord } from "./history-record.ts";
 
-interface SummarizeOptions {
-  /** False once the history is no longer that of the conversation. */
-  readonly isCurrent: () => boolean;
-}
-
 /**
  * Replaces the outline's newest lines by the text that the agent's `summarize` returns for their turns. Once
- * for each compaction. Rejects with what `summarize` throws, or after `modelSilenceMs`; then the lines stay.
+ * for each compaction, and only while `isCurrent` says that the history is that of the conversation. Rejects with what `summarize` throws, or after `modelSilenceMs`; then the lines stay.
  */
 export async function summarizeOutline(
   history: History,
   { summarize }: Pick<Agent, "summarize">,
-  { isCurrent }: SummarizeOptions,
+  isCurrent: () => boolean,
 ): Promise<void> {
   const { compaction } = history;
   // A conversation that is deleted meanwhile must not be written to.
