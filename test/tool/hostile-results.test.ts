@@ -150,10 +150,6 @@ const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: st
   ],
   "a detached buffer": [() => detached(), "tool_failed"],
   "a Blob": [() => new Blob(["ab"], { type: "text/plain" }), '"ab"'],
-  "bytes that are not what they say": [
-    () => ({ bytes: Uint8Array.of(0xfc), mediaType: "text/plain" }),
-    "bytes",
-  ],
   "a Response with an error": [() => new Response("No.", { status: 500 }), "tool_failed"],
   "a Response that is not what it says": [() => answering("{"), "bad_json"],
   "a Response whose body breaks": [() => answering(breakingStream()), "tool_failed"],

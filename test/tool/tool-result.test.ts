@@ -57,6 +57,8 @@ describe("bytes that a tool returns", () => {
     ["a Blob", () => new Blob([bytes], { type: "image/png" }), "image/png"],
     ["a File", () => new File([bytes], "a.bin"), OCTETS],
     ["bytes with their media type", () => ({ bytes, mediaType: "audio/mpeg" }), "audio/mpeg"],
+    ["bytes that are no text", () => ({ bytes, mediaType: "text/plain" }), OCTETS],
+    ["bytes that are no JSON", () => ({ bytes, mediaType: "application/json" }), OCTETS],
     ["a stream", () => new Blob([bytes]).stream(), OCTETS],
     [
       "a Response",
