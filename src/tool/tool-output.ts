@@ -359,7 +359,7 @@ function pathsInList(shape: Shape): readonly TypedPath[] {
   // The keys that all records have.
   const records = new Map(keys.flatMap((one) => (one.isOptional ? [] : [[one.key, one.shape]])));
   const isNumber = (key: string) => textOf(records.get(key)) === "number";
-  const columns = columnsOf(keysOf(records.keys()), isNumber).map((key) => ({
+  const columns = columnsOf(keysOf(records.keys()), isNumber).map((key): TypedPath => ({
     path: [{ each: true }, { key }],
     type: typeOf([{ elements: records.get(key) ?? [] }]),
   }));

@@ -106,9 +106,11 @@ async function responseResult(response: Response, store: VariableStore): Promise
 }
 
 /** Throws for a character set that the platform does not know. */
-function inUtf8(body: ReadableStream<Uint8Array>, { parameters }: MediaType) {
-  const decoder = new TextDecoderStream(parameters.get("charset"), { fatal: true });
-  return body.pipeThrough(decoder).pipeThrough(new TextEncoderStream());
+async function* inUtf8(body: AsyncIterable<Uint8Array>, { parameters }: MediaType) {
+  const decoder = new TextDecoder(parameters.get("charset"), { fatal: true, ignoreBOM: false });
+  const encoder = new TextEncoder();
+  for await (const piece of body) yield encoder.encode(decoder.decode(piece, { stream: true }));
+  yield encoder.encode(decoder.decode());
 }
 
 async function bytesIn(value: unknown): Promise<BytesResult | undefined> {
