@@ -198,6 +198,9 @@ async function receive<Parts>(
  */
 const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
   const { req } = context;
+  const encoding = req.header("content-encoding")?.toLowerCase() ?? "identity";
+  if (encoding !== "identity" || req.header("content-range") !== undefined)
+    throw new ByrefError("unsupported_media_type", WHOLE);
   const maxBytes = isStreamed(req) ? Number.POSITIVE_INFINITY : limits.maxBodyBytes;
   if (Number(req.header("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const body = new ClientBody(req.raw.body, maxBytes);
@@ -207,6 +210,9 @@ const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
   // The body's error replaces any response that resulted from it.
   if (body.error !== undefined) context.res = problem(body.error, placeOf(context));
 };
+
+/** A part, or a compressed body, would be stored as if it were the value. */
+const WHOLE = "Send the body whole, without Content-Encoding and Content-Range.";
 
 /** Security headers of responses that have none of their own. */
 const SECURE_HEADERS = {

@@ -1,6 +1,6 @@
 /** Characters that open a link, image, autolink, definition or tag, alone or together with the preceding text. */
 const URL_PARTS =
-  /\\(?!\|)|[&<@=]|\/(?=[/\\])|\.(?=\p{L})|(?<=www)\.|(?<=[a-z]):|\](?=\s*[(:])|^[(:./]/giu;
+  /\\+|[&<@=]|\/(?=[/\\])|\.(?=\p{L})|(?<=www)\.|(?<=[a-z]):|\](?=\s*[(:])|^[(:./]/giu;
 
 /** An invisible character that prevents a line break. */
 const WORD_JOINER = "\u2060";
@@ -12,6 +12,8 @@ const WORD_JOINER = "\u2060";
  */
 export function inertText(text: string): string {
   return text.replace(URL_PARTS, (part, at: number) => {
+    // A table has escaped its bars, and what is before them.
+    if (part.startsWith("\\")) return text[at + part.length] === "|" ? part : part + part;
     const isJoined = part === "/" || part === "<" || /www$/i.test(text.slice(at - 3, at));
     return `\\${part}${isJoined ? WORD_JOINER : ""}`;
   });

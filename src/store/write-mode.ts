@@ -21,7 +21,11 @@ function valueAfter(mode: WriteMode, existing: Json | undefined, value: Json): J
  * exist. Throws `bad_value` for any other value on the path, `bad_path` for a path that is not a single
  * place.
  */
-export function valueWithin(existing: Json | undefined, path: Path, write: ModedValue): Json {
+export function valueWithin(
+  existing: Json | undefined,
+  path: Path,
+  write: { readonly mode: WriteMode; readonly value: Json },
+): Json {
   const [segment, ...rest] = path;
   if (segment === undefined) return valueAfter(write.mode, existing, write.value);
   if ("key" in segment) {
@@ -41,11 +45,6 @@ export function valueWithin(existing: Json | undefined, path: Path, write: Moded
     throw new ByrefError("bad_value", message);
   }
   return existing.with(index, valueWithin(element, rest, write));
-}
-
-interface ModedValue {
-  readonly mode: WriteMode;
-  readonly value: Json;
 }
 
 function inTheWay(existing: Json, path: Path): ByrefError {

@@ -200,12 +200,10 @@ export function notKept(
   };
 }
 
-interface Shown {
-  readonly value: Json | undefined;
-  readonly path: Path;
-}
-
-function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
+function handleOf(
+  info: VariableInfo,
+  { value, path }: { readonly value: Json | undefined; readonly path: Path },
+): Handle {
   const { name, type, count, bytes, chars, shape, preview } = info;
   const cost = type === "bytes" ? {} : { tokens: tokensIn(chars) };
   const place = `$${name}${formatPath(path)}`;
@@ -361,8 +359,8 @@ function pathsInList(shape: Shape): readonly TypedPath[] {
   // The keys that all records have.
   const records = new Map(keys.flatMap((one) => (one.isOptional ? [] : [[one.key, one.shape]])));
   const isNumber = (key: string) => textOf(records.get(key)) === "number";
-  const columns = columnsOf(keysOf(records.keys()), isNumber).map((key) => ({
-    path: columnPath(key),
+  const columns = columnsOf(keysOf(records.keys()), isNumber).map((key): TypedPath => ({
+    path: [{ each: true }, { key }],
     type: typeOf([{ elements: records.get(key) ?? [] }]),
   }));
   const first = { path: [{ index: 0 }], type: typeOf(elements) };
@@ -403,10 +401,6 @@ function textOf(shape: Shape = []): string {
     return inner === "" ? "?" : `${kind.elements.length > 1 ? `(${inner})` : inner}[]`;
   });
   return kinds.join(" | ");
-}
-
-function columnPath(key: string): Path {
-  return [{ each: true }, { key }];
 }
 
 /** A column by which a next call finds a record, and one to calculate with. */

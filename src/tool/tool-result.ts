@@ -1,8 +1,18 @@
 import { codeOf } from "../errors.ts";
-import { bytesContent, Content, valueIn } from "../store/bytes/content.ts";
+import {
+  BYTES,
+  bytesContent,
+  Content,
+  formatOf,
+  OCTETS,
+  storedAs,
+  TEXT_TYPE,
+  valueIn,
+} from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variables.ts";
 import { copyOf } from "../value/bytes.ts";
 import { isObject, type Json } from "../value/json.ts";
+import { type MediaType, parseMediaType } from "../value/media-type.ts";
 import { toJson } from "../value/to-json.ts";
 import { choiceIn, chosenPlaces, type Place, type SaveTarget } from "./save-target.ts";
 
@@ -61,18 +71,21 @@ async function toolResultOf(returned: unknown, store: VariableStore): Promise<To
   }
   if (returned instanceof Response) return responseResult(returned, store);
   const bytes = await bytesIn(returned);
-  if (bytes !== undefined) return { value: await bytesOrRecords(bytes, store), notes: [] };
+  if (bytes !== undefined) return { value: await contentOf(bytes, store), notes: [] };
   return toJson(returned);
 }
 
-/** Returns the content to save: records if the store reads the media type as such, and they are not broken. */
-export async function bytesOrRecords(
+/** Returns text, JSON or records where the bytes are what their media type says, else the bytes. */
+export async function contentOf(
   { bytes, mediaType }: BytesResult,
   store: VariableStore,
 ): Promise<Content> {
+  const stream = () => new Blob([copyOf(bytes)]).stream();
+  const type = storedAs(parseMediaType(mediaType) ?? BYTES) ?? mediaType;
   try {
-    const records = await store.receiveRecords(new Blob([copyOf(bytes)]).stream(), mediaType);
+    const records = await store.receiveRecords(stream(), mediaType);
     if (records !== undefined) return records;
+    if (formatOf(type) !== "bytes") return await store.receive(stream(), type);
   } catch (error) {
     if (codeOf(error) === "internal") throw error;
   }
@@ -84,14 +97,21 @@ async function responseResult(response: Response, store: VariableStore): Promise
     await response.body?.cancel();
     throw new Error(`The server answered ${response.status} ${response.statusText}`.trim());
   }
-  const [mediaType = ""] = (response.headers.get("content-type") ?? "").split(";");
-  const type = mediaType.trim().toLowerCase() || OCTETS;
   if (response.body === null) return { value: null, notes: [] };
-  const records = await store.receiveRecords(response.body, type);
-  return { value: records ?? (await store.receive(response.body, type)), notes: [] };
+  const given = parseMediaType(response.headers.get("content-type") ?? "") ?? BYTES;
+  const type = storedAs(given);
+  const body = type === undefined ? inUtf8(response.body, given) : response.body;
+  const records = await store.receiveRecords(body, given.essence);
+  return { value: records ?? (await store.receive(body, type ?? TEXT_TYPE)), notes: [] };
 }
 
-const OCTETS = "application/octet-stream";
+/** Throws for a character set that the platform does not know. */
+async function* inUtf8(body: AsyncIterable<Uint8Array>, { parameters }: MediaType) {
+  const decoder = new TextDecoder(parameters.get("charset"), { fatal: true, ignoreBOM: false });
+  const encoder = new TextEncoder();
+  for await (const piece of body) yield encoder.encode(decoder.decode(piece, { stream: true }));
+  yield encoder.encode(decoder.decode());
+}
 
 async function bytesIn(value: unknown): Promise<BytesResult | undefined> {
   if (value instanceof Blob) {
@@ -107,7 +127,6 @@ async function bytesIn(value: unknown): Promise<BytesResult | undefined> {
 
 /** A copy, because the tool may continue to use its own. */
 function plainBytes(value: unknown): Uint8Array | undefined {
-  if (value instanceof Uint8Array) return copyOf(value);
   if (value instanceof ArrayBuffer) return new Uint8Array(value.slice(0));
   if (!ArrayBuffer.isView(value)) return undefined;
   return copyOf(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));

@@ -54,10 +54,6 @@ interface Base64Bytes extends Uint8Array {
   toBase64?(): string;
 }
 
-interface Base64Reader {
-  fromBase64?(text: string): Uint8Array;
-}
-
 /** Encodes base64 with padding, `+` and `/` (RFC 4648, section 4). */
 export function toBase64(bytes: Base64Bytes): string {
   return bytes.toBase64?.() ?? encodedBase64(bytes);
@@ -77,7 +73,7 @@ function encodedBase64(bytes: Uint8Array): string {
 /** Decodes base64. Throws for other text. */
 export function fromBase64(text: string): Uint8Array {
   // The method exists in newer engines only.
-  const { fromBase64: native } = Uint8Array as Base64Reader;
+  const { fromBase64: native } = Uint8Array as { fromBase64?(text: string): Uint8Array };
   return native === undefined ? decodedBase64(text) : Reflect.apply(native, Uint8Array, [text]);
 }
 

@@ -29,17 +29,15 @@ function flaggedJson(): Pick<SourceJson, "rawJSON" | "isRawJSON"> {
     readonly process?: { getBuiltinModule?(name: string): object };
   };
   const v8 = process?.getBuiltinModule?.("node:v8") as Partial<V8> | undefined;
-  const vm = process?.getBuiltinModule?.("node:vm") as Partial<Vm> | undefined;
+  const vm = process?.getBuiltinModule?.("node:vm") as
+    | { runInNewContext?(code: "JSON"): SourceJson }
+    | undefined;
   v8?.setFlagsFromString?.("--harmony-json-parse-with-source");
   return vm?.runInNewContext?.("JSON") ?? {};
 }
 
 interface V8 {
   setFlagsFromString(flags: string): void;
-}
-
-interface Vm {
-  runInNewContext(code: "JSON"): SourceJson;
 }
 
 export function isExactNumber(value: unknown): value is ExactNumber {

@@ -1,7 +1,5 @@
 /** A number in a text. Positions are in UTF-16 code units. */
-export interface Figure {
-  readonly start: number;
-  readonly end: number;
+export interface Figure extends Range {
   readonly text: string;
 }
 

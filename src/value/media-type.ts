@@ -25,3 +25,8 @@ export function parseMediaType(written: string): MediaType | undefined {
   }
   return { essence: essence.toLowerCase(), text, parameters };
 }
+
+/** True unless the type names another character set. */
+export function isUtf8({ parameters }: MediaType): boolean {
+  return /^(?:utf-?8|us-ascii)$/i.test(parameters.get("charset") ?? "utf-8");
+}

@@ -138,7 +138,10 @@ function cellsOf(row: JsonObject, columns: readonly string[]): readonly string[]
 
 /** Renders a line of a Markdown table, without a line break. */
 function tableLine(cells: readonly string[]): string {
-  const texts = cells.map((text) => text.replaceAll("|", "\\|").replaceAll(/\r\n|\r|\n/g, " "));
+  const texts = cells.map((text) =>
+    // A backslash before it would be escaped in place of the bar.
+    text.replaceAll(/(?<!\\)(\\*)\|/g, "$1$1\\|").replaceAll(/\r\n|\r|\n/g, " "),
+  );
   return `| ${texts.join(" | ")} |`;
 }
 

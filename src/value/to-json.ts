@@ -62,9 +62,8 @@ class Converter {
       return this.#copy(value, depth + 1);
     } catch (error) {
       // Reading an object may run a tool's code, which can throw anything.
-      throw isConversionError(error)
-        ? error
-        : refused(`An object that cannot be read (${messageOf(error)})`);
+      if (["bad_value", "limit_exceeded"].includes(codeOf(error))) throw error;
+      throw refused(`An object that cannot be read (${messageOf(error)})`);
     } finally {
       this.#open.delete(value);
     }
@@ -103,6 +102,9 @@ class Converter {
       const json: unknown = value.toJSON();
       if (json !== value) return this.convert(json, depth);
     }
+    // A stream, `Headers` or a generator has its data elsewhere.
+    if (!isPlain && Object.keys(value).length === 0)
+      throw refused("An object of a class without fields");
     if (!isPlain) this.notes.add("Objects of classes became plain objects.");
     return this.#properties(value, depth);
   }
@@ -162,10 +164,6 @@ function isBoxed(value: object): boolean {
 
 /** An assignment to `__proto__` would set the prototype. */
 const OWN = { configurable: true, enumerable: true, writable: true };
-
-function isConversionError(error: unknown): boolean {
-  return codeOf(error) === "bad_value" || codeOf(error) === "limit_exceeded";
-}
 
 function refused(what: string): ByrefError {
   return new ByrefError("bad_value", `${what} cannot be kept as a variable; return JSON instead.`);

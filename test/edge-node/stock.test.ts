@@ -388,9 +388,13 @@ it.each([
   "/conversations/c/variables/",
   "/conversations/c/variables/x/info",
   "/conversations/c/variables/x?path=y",
+  "https://example.com/a.png",
+  "file:///etc/passwd",
+  "blob:x",
 ])("a file of a message is refused at %s", async (url) => {
-  await talking([], async ({ post }) => {
+  await talking([], async ({ own, post }) => {
     await problemIn(await post({ message: { parts: [{ ...photo, url }] } }), "bad_value");
+    expect((await own.call("GET", "/conversations/c")).status).toBe(404);
   });
 });
 

@@ -28,7 +28,6 @@ const rawBytes = (type: string, ...codes: readonly number[]): RequestInit => ({
 const question = { role: "user", parts: [{ type: "text", text: "Hello" }] };
 const chat = (more: object) => json({ id, messages: [question], ...more });
 const parts = (...parts: readonly unknown[]) => json({ message: { role: "user", parts } });
-const file = { type: "file", mediaType: "image/png", url: "https://example.com/a.png" };
 
 const bodies: readonly Row[] = [
   ["broken JSON", "bad_json", CHAT, text('{"id": "x", ', "application/json")],
@@ -69,7 +68,6 @@ const shapes: readonly Row[] = [
   ["an empty text part", "bad_request", SHORT, parts({ type: "text", text: "" })],
   ["no parts", "bad_request", SHORT, parts()],
   ["a part without text", "bad_request", SHORT, parts({ type: "text" })],
-  ["a file", "bad_value", SHORT, parts(file)],
   [
     "a tool's part",
     "bad_value",

@@ -125,6 +125,11 @@ export const anthropicRules: readonly Rule[] = [
     ({ type, text }) => type === "text" && text === "",
   ),
   rule(
+    ["anthropics/claude-code/issues/3196", "all messages must have non-empty content"],
+    (body) => messagesOf(body).map(blocksOf),
+    (blocks) => blocks.length === 0,
+  ),
+  rule(
     ["LibreChat-AI/agents/pull/124", "text content blocks must contain non-whitespace text"],
     (body) => messagesOf(body).map((entry) => blocksOf(entry).filter((b) => b.type === "text")),
     (texts) => texts.length > 0 && texts.every(({ text = "" }) => isBlank(text)),

@@ -110,7 +110,7 @@ const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: st
       ]),
     "bad_value",
   ],
-  "a WeakMap": [() => new WeakMap(), "{}"],
+  "a WeakMap": [() => new WeakMap(), "bad_value"],
   "a getter that throws": [
     () => ({
       get a() {
@@ -149,7 +149,7 @@ const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: st
     '{"$var":"other","value":1}',
   ],
   "a detached buffer": [() => detached(), "tool_failed"],
-  "a Blob": [() => new Blob(["ab"], { type: "text/plain" }), "bytes"],
+  "a Blob": [() => new Blob(["ab"], { type: "text/plain" }), '"ab"'],
   "a Response with an error": [() => new Response("No.", { status: 500 }), "tool_failed"],
   "a Response that is not what it says": [() => answering("{"), "bad_json"],
   "a Response whose body breaks": [() => answering(breakingStream()), "tool_failed"],

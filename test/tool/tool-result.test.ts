@@ -57,11 +57,18 @@ describe("bytes that a tool returns", () => {
     ["a Blob", () => new Blob([bytes], { type: "image/png" }), "image/png"],
     ["a File", () => new File([bytes], "a.bin"), OCTETS],
     ["bytes with their media type", () => ({ bytes, mediaType: "audio/mpeg" }), "audio/mpeg"],
+    ["bytes that are no text", () => ({ bytes, mediaType: "text/plain" }), OCTETS],
+    ["bytes that are no JSON", () => ({ bytes, mediaType: "application/json" }), OCTETS],
     ["a stream", () => new Blob([bytes]).stream(), OCTETS],
     [
       "a Response",
       () => new Response(bytes, { headers: { "content-type": "image/gif" } }),
       "image/gif",
+    ],
+    [
+      "a Response whose type has a parameter",
+      () => new Response(bytes, { headers: { "content-type": "multipart/mixed; boundary=b" } }),
+      "multipart/mixed; boundary=b",
     ],
   ])("are saved unchanged: %s", async (_, result, mediaType) => {
     const { saved, store } = await runOnce(returning(result), {});
@@ -87,7 +94,7 @@ describe("bytes that a tool returns", () => {
 });
 
 describe("a Response that a tool returns", () => {
-  const answering = (body: string | null, type: string, status = 200) =>
+  const answering = (body: BodyInit | null, type: string, status = 200) =>
     runOnce(
       returning(() => new Response(body, { status, headers: { "content-type": type } })),
       {},
@@ -96,6 +103,8 @@ describe("a Response that a tool returns", () => {
   it.each([
     ['{"a": [1]}', "application/json", { a: [1] }],
     ["Hällo.", "text/plain; charset=utf-8", "Hällo."],
+    // anomalyco/opencode#45902
+    [new Uint8Array([0x67, 0x72, 0xfc, 0x6e]), "text/plain; charset=iso-8859-1", "grün"],
     ['{"a":1}\n{"a":2}\n', "application/x-ndjson", [{ a: 1 }, { a: 2 }]],
   ])("is parsed by its content type: %s", async (body, type, value) => {
     const { store, saved } = await answering(body, type);
@@ -115,6 +124,8 @@ describe("a Response that a tool returns", () => {
     expect(await store.read("act_1")).toBeNull();
     const { run: ran } = await answering("{", "application/json");
     expect(failureOf(ran)).toMatchObject({ code: "bad_json" });
+    const other = await answering("a", "text/plain; charset=x-unknown");
+    expect(failureOf(other.run)).toMatchObject({ code: "tool_failed" });
   });
 });
 

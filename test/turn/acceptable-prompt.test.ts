@@ -45,6 +45,11 @@ const ofOpenai: AssistantPart = {
   text: "Let me see.",
   providerOptions: { openai: { itemId: "rs_1", reasoningEncryptedContent: "gAAA" } },
 };
+const picture: AssistantPart = {
+  type: "file",
+  mediaType: "image/png",
+  data: { type: "data", data: "iVBORw0KGgo=" },
+};
 const call = (toolCallId: string, about: Partial<Call> = {}): AssistantPart => ({
   type: "tool-call",
   toolCallId,
@@ -94,6 +99,7 @@ const histories: readonly (readonly [what: string, ...history: readonly Message[
   ],
   ["a blank answer", user("Hi."), assistant(text("\n")), user("And?")],
   ["an empty answer", user("Hi."), assistant(text("")), user("And?")],
+  ["a picture as an answer (mastra-ai/mastra#22159)", user("Hi."), assistant(picture), user("?")],
   ["a blank question", user("   "), assistant(text("So.")), user("And?")],
   ["a blank text in a question", user("\n", "Hi."), assistant(text("So.")), user("And?")],
   ...["$READFILE", "multi_tool_use.parallel", "", "a".repeat(65), "3d"].map(

@@ -2,7 +2,7 @@ import { APICallError } from "@ai-sdk/provider";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { finish, type Step, type StepItem, text, toolCall } from "byref/testing";
+import { finish, reasoning, type Step, type StepItem, text, toolCall } from "byref/testing";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { refusedTurn, withOutline } from "../../src/turn/model/acceptable-prompt.ts";
 import { Conversation } from "../support/turn.ts";
@@ -64,6 +64,21 @@ describe("a prompt that the provider refuses", () => {
     const outlined = `The turn "Second." was sent to the model in outline only, because its provider refused it: ${message}`;
     expect(result.message.metadata).toMatchObject({ outlined });
     expect(chat.history.newest()?.metadata).toMatchObject({ outlined });
+  });
+
+  it.each([
+    "messages.1.content.0: Invalid `signature` in `thinking` block",
+    "Corrupted thought signature.",
+  ])("because another model has signed each turn is sent without that: %s", async (message) => {
+    const chat = new Conversation({ tools: { look } });
+    const metadata = { anthropic: { signature: "of another model" } };
+    const step = [...reasoning("Hm.", { metadata }), toolCall("look", { at: 7 })];
+    for (const question of ["First.", "Second.", "Third."])
+      await chat.say({ steps: [[...step, finish("tool-calls")], [...answer]], question });
+    const steps = [1, 2].map(() => refusing("of another", message, [...answer]));
+    const { result, calls } = await chat.say({ steps, question: "Fourth." });
+    expect(result.error).toBeUndefined();
+    expect(JSON.stringify(calls[1]?.prompt).match(/Seen 7/gu)).toHaveLength(2);
   });
 
   it("ends the turn with the provider's error if it is refused again", async () => {

@@ -166,6 +166,9 @@ describe("a refused value", () => {
     ["a DataView", new DataView(new ArrayBuffer(1)), /Bytes/],
     ["an ArrayBuffer", new ArrayBuffer(1), /Bytes/],
     ["an accessor that throws", { inner: accessor }, /not today/],
+    ["Headers", new Headers({ a: "1" }), /without fields/],
+    ["a Blob", new Blob(["a"]), /without fields/],
+    ["a generator", [1].values(), /without fields/],
     ["what looks like a date", Object.create(Date.prototype)],
     ["what looks like a Map", Object.create(Map.prototype)],
     [

@@ -26,9 +26,9 @@ export function conditionsIn(headers: Headers): Conditions {
 export function requireConditions(conditions: Conditions, currentEtag: string | undefined): void {
   const wanted = etagsIn("If-Match", conditions.ifMatch);
   const unwanted = etagsIn("If-None-Match", conditions.ifNoneMatch);
-  if (wanted !== undefined && !hasStrong(wanted, currentEtag))
+  if (wanted !== undefined && !names(wanted, currentEtag))
     throw preconditionFailed("If-Match does not name", currentEtag);
-  if (unwanted !== undefined && hasWeak(unwanted, currentEtag))
+  if (unwanted !== undefined && names(unwanted, currentEtag))
     throw preconditionFailed("If-None-Match rules out", currentEtag);
 }
 
@@ -37,19 +37,13 @@ export function requireConditions(conditions: Conditions, currentEtag: string | 
  */
 export function isNotModified(conditions: Conditions, etag: string): boolean {
   const known = etagsIn("If-None-Match", conditions.ifNoneMatch);
-  return known !== undefined && hasWeak(known, etag);
+  return known !== undefined && names(known, etag);
 }
 
-/** Strong comparison. Weak etags mark equivalent values, not identical ones, so they never permit a write. */
-function hasStrong(etags: Etags, current: string | undefined): boolean {
+/** Ours are never weak, but a proxy that compresses sends them so (Cloudflare, nginx): they name the same state. */
+function names(etags: Etags, current: string | undefined): boolean {
   if (current === undefined) return false;
-  return etags === "*" || (!current.startsWith("W/") && etags.includes(current));
-}
-
-function hasWeak(etags: Etags, current: string | undefined): boolean {
-  const opaque = current?.replace(/^W\//u, "");
-  if (opaque === undefined) return false;
-  return etags === "*" || etags.some((etag) => etag.replace(/^W\//u, "") === opaque);
+  return etags === "*" || etags.some((etag) => etag.replace(/^W\//, "") === current);
 }
 
 function preconditionFailed(which: string, etag: string | undefined): ByrefError {

@@ -1,7 +1,7 @@
 import { retryConflicts } from "../../store/retry-conflicts.ts";
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
+import { storedAs } from "../../store/bytes/content.ts";
 import type { ReadingOptions } from "../../store/bytes/receive.ts";
 import type { Write } from "../../store/variable-store.ts";
 import type { VariableStore } from "../../store/variables.ts";
@@ -135,11 +135,9 @@ export function storedType(request: Request): string {
   if (type === undefined || type.text.length > limits.maxIdChars) {
     throw unsupportedType(request, "send application/json, text/plain, or another media type.");
   }
-  const { essence, text, parameters } = type;
-  if (essence === "application/x-www-form-urlencoded") throw unsupportedType(request, FLAGS);
-  if (essence === JSON_TYPE || essence === RECORDS_TYPE) return essence;
-  if (essence !== TEXT_TYPE) return text;
-  if (/^(?:utf-?8|us-ascii)$/i.test(parameters.get("charset") ?? "utf-8")) return essence;
+  if (type.essence === "application/x-www-form-urlencoded") throw unsupportedType(request, FLAGS);
+  const stored = storedAs(type);
+  if (stored !== undefined) return stored;
   throw unsupportedType(request, "send text in UTF-8, or as bytes of another content type.");
 }
 

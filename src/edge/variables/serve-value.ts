@@ -2,7 +2,7 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/reference-problem.ts";
-import { formatOf, JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
+import { BYTES, formatOf, JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
 import type { OpenValue, VariableInfo } from "../../store/variable.ts";
 import type { VariableStore } from "../../store/variables.ts";
 import type { RecordsFormat } from "../../store/bytes/receive.ts";
@@ -280,10 +280,10 @@ const CACHING = { "cache-control": "private, no-cache", vary: "accept" };
  * content and type.
  */
 function respond(body: Body | null, { mediaType, etag }: Served, range?: string): Response {
-  const { essence, text } = parseMediaType(mediaType) ?? OCTETS;
+  const { essence, text } = parseMediaType(mediaType) ?? BYTES;
   const headers = new Headers({
     ...CACHING,
-    "content-type": essence === TEXT_TYPE ? "text/plain; charset=utf-8" : text,
+    "content-type": mediaType === TEXT_TYPE ? "text/plain; charset=utf-8" : text,
     "content-security-policy": "sandbox; default-src 'none'",
     "x-content-type-options": "nosniff",
     etag,
@@ -292,8 +292,6 @@ function respond(body: Body | null, { mediaType, etag }: Served, range?: string)
   if (range !== undefined) headers.set("content-range", range);
   return new Response(body, { status: range === undefined ? 200 : 206, headers });
 }
-
-const OCTETS = { essence: "", text: "application/octet-stream" };
 
 const INLINE_TYPES = new Set([
   JSON_TYPE,

@@ -10,6 +10,7 @@ import {
   typeOfJson,
 } from "../../value/json.ts";
 import type { Mark } from "../../value/marks.ts";
+import { isUtf8, type MediaType } from "../../value/media-type.ts";
 import { BytesMeter } from "../../value/meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { jsonChars } from "../../value/json-text.ts";
@@ -23,6 +24,8 @@ export const JSON_TYPE = "application/json";
 export const TEXT_TYPE = "text/plain";
 /** An array of records, one JSON text per line. */
 export const RECORDS_TYPE = "application/x-ndjson";
+export const OCTETS = "application/octet-stream";
+export const BYTES: MediaType = { essence: OCTETS, text: OCTETS, parameters: new Map() };
 
 /**
  * How to decode stored bytes. Determined by the media type; any type other than these three means `bytes`, unless
@@ -35,6 +38,14 @@ export function formatOf(mediaType: string, isTable = false): Format {
   if (mediaType === TEXT_TYPE) return "text";
   if (mediaType === RECORDS_TYPE) return "records";
   return isTable ? "table" : "bytes";
+}
+
+/** The media type with which a value is stored. Undefined for text in another character set than UTF-8. */
+export function storedAs(type: MediaType): string | undefined {
+  const { essence, text } = type;
+  if (essence === JSON_TYPE || essence === RECORDS_TYPE) return essence;
+  if (essence !== TEXT_TYPE) return text;
+  return isUtf8(type) ? essence : undefined;
 }
 
 /** Metadata that the content of a value determines. */
@@ -103,9 +114,10 @@ export function storedOf({ about, marks, columns, body }: Content): Stored {
   return { mediaType, bytes, count, marks, columns, body };
 }
 
-/** Creates content from bytes with a media type. Does not copy them. Throws `limit_exceeded`. */
-export function bytesContent(bytes: Uint8Array, mediaType: string): Content {
+/** Creates content from bytes that are not what a type of text says. Does not copy them. Throws `limit_exceeded`. */
+export function bytesContent(bytes: Uint8Array, given: string): Content {
   requireAtMost("maxValueBytes", bytes.length, "Split it into several variables.");
+  const mediaType = formatOf(given) === "bytes" ? given : OCTETS;
   const meter = new BytesMeter(mediaType);
   meter.write(bytes);
   const { about, marks } = meter.end();

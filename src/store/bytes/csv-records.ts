@@ -6,7 +6,7 @@ import { piecesOf } from "../../value/bytes.ts";
 import { CsvColumns, splitRows } from "../../value/csv-columns.ts";
 import { csvLine, RecordColumns } from "../../value/csv-text.ts";
 import { MarkList } from "../../value/marks.ts";
-import { parseMediaType } from "../../value/media-type.ts";
+import { isUtf8, parseMediaType } from "../../value/media-type.ts";
 import { type Metered, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { byteLength } from "../../value/encoding.ts";
@@ -20,9 +20,10 @@ import type { CsvDelimiter, RecordsFormat, TableMeter } from "./receive.ts";
 export const csvRecords: RecordsFormat = {
   mediaType: "text/csv",
   begin(mediaType, options) {
-    const { essence = "", text = "", parameters } = parseMediaType(mediaType) ?? {};
-    if (!DEFAULTS.has(essence)) return undefined;
-    if (!/^(?:utf-?8|us-ascii)$/i.test(parameters?.get("charset") ?? "utf-8")) {
+    const type = parseMediaType(mediaType);
+    if (type === undefined || !DEFAULTS.has(type.essence)) return undefined;
+    const { essence, text } = type;
+    if (!isUtf8(type)) {
       const message = `${mediaType} cannot be read: send ${essence} in UTF-8.`;
       throw new ByrefError("unsupported_media_type", message);
     }

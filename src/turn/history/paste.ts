@@ -43,7 +43,11 @@ export function pasteIn(text: string): Paste {
   const last = startOfLast(text);
   const parted = (start: number, end: number) => ({
     question: joined(text.slice(0, start), text.slice(end)),
-    text: text.slice(start, end).trim(),
+    // The first line keeps its indentation.
+    text: text
+      .slice(start, end)
+      .replace(/^\s*\n/u, "")
+      .trimEnd(),
   });
   for (const start of new Set([0, first, line])) {
     for (const end of [text.length, last]) {
@@ -90,7 +94,9 @@ function dataIn(question: string, text: string): Paste | undefined {
   if (!isHeader || PROSE.test(first)) return undefined;
   const found = DELIMITERS.find(([, character]) => {
     const counts = new Set(counted.map((line) => columnsIn(line, character)));
-    return counts.size === 1 && !counts.has(1);
+    // Lines of code begin with tabs, or end with a semicolon.
+    const names = first.split(character).filter((name) => name.trim() !== "");
+    return counts.size === 1 && !counts.has(1) && names.length > 1;
   });
   return found && { question, text, mediaType: "text/csv", delimiter: found[0] };
 }

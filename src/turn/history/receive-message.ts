@@ -1,13 +1,11 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { bytesOrRecords } from "../../tool/tool-result.ts";
-import { bytesContent, formatOf, TEXT_TYPE } from "../../store/bytes/content.ts";
+import { contentOf } from "../../tool/tool-result.ts";
+import { TEXT_TYPE } from "../../store/bytes/content.ts";
 import { toIdentifier } from "../../store/names.ts";
-import type { Write } from "../../store/variable-store.ts";
 import type { VariableStore } from "../../store/variables.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { toolOutput } from "../../tool/tool-output.ts";
-import { copyOf } from "../../value/bytes.ts";
 import { compact } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
 import { pasteIn } from "./paste.ts";
@@ -118,23 +116,11 @@ async function savedFile(
 ): Promise<VariableInfo> {
   const base = toIdentifier((filename ?? "").replace(/\.[^.]*$/u, ""));
   return store.save({
-    value: await valueOf(bytesIn(url), mediaType, store),
+    value: await contentOf({ bytes: bytesIn(url), mediaType }, store),
     name: { base: base === "" ? "file" : base, numbered: false, inputDigest: "" },
     description: `A file of the person's${filename === undefined ? "" : `: ${filename}`}`,
     sources: ["user"],
   });
-}
-
-/**
- * Parses text, JSON and CSV as over HTTP. All other content stays bytes, including content that does not match
- * its media type.
- */
-async function valueOf(bytes: Uint8Array, mediaType: string, store: VariableStore) {
-  const [type = ""] = mediaType.toLowerCase().split(";");
-  const format = formatOf(type.trim());
-  if (format === "bytes") return bytesOrRecords({ bytes, mediaType }, store);
-  const reading = store.receive(new Blob([copyOf(bytes)]).stream(), type.trim());
-  return unlessUnreadable<Write["value"]>(reading, bytesContent(bytes, mediaType));
 }
 
 /** Decodes a data URL. Throws `bad_value`. */

@@ -132,7 +132,11 @@ class Calls {
     const refused: string[] = [];
     const take = function* (): Generator<Message> {
       const last = content.findLastIndex((part) => !part.type.startsWith("reasoning"));
-      if (last >= 0) yield { ...message, content: content.slice(0, last + 1) };
+      const said = content.slice(0, last + 1);
+      // Other providers leave out a picture, and may refuse the empty answer that remains.
+      if (!said.some((part) => isPlain(part) || part.type.startsWith("tool-")))
+        said.push({ type: "text", text: NO_TEXT });
+      if (last >= 0) yield { ...message, content: said };
       if (results.length > 0) yield { role: "tool", content: results };
       [content, results] = [[], []];
     };
@@ -386,9 +390,7 @@ export function refusedTurn(prompt: Prompt, errorText: string): RefusedTurn | un
     const [from = 0, to = prompt.length] = starts.slice(turn, turn + 2);
     if (place !== undefined) return from <= place && place < to;
     if (hasImages) return turn === newest;
-    return prompt.slice(from, to).some(({ role, content }) => {
-      return role !== "system" && content.some((part) => part.type !== "text");
-    });
+    return prompt.slice(from, to).some(hasMore);
   };
   const turn = starts.findIndex((_, at) => isOf(at));
   const start = prompt[starts[turn] ?? -1];
@@ -399,7 +401,7 @@ export function refusedTurn(prompt: Prompt, errorText: string): RefusedTurn | un
 
 /**
  * Replaces the messages of a turn with the start of the question, the names of the calls and the start of the answer; of
- * the newest turn, only its images.
+ * the newest turn, only its images. All earlier turns lose what their model signed: another one refuses it in each.
  */
 export function withOutline(prompt: Prompt, turn: number): Prompt {
   const starts = turnStarts(prompt);
@@ -407,17 +409,28 @@ export function withOutline(prompt: Prompt, turn: number): Prompt {
   if (from === undefined) return prompt;
   if (turn === starts.length - 1) return prompt.map(withoutImages);
   const [start, ...rest] = prompt.slice(from, to);
+  const newest = starts.at(-1) ?? to;
   const question = start?.role === "user" ? textOf(start) : "";
   const said = rest.flatMap((message) => (message.role === "assistant" ? message.content : []));
   const calls = said.flatMap((part) => (part.type === "tool-call" ? part.toolName : []));
   const answer = said.flatMap((part) => (part.type === "text" ? part.text : [])).join(" ");
   const outline = `${calls.length === 0 ? "" : `Calls: ${calls.join(", ")}. `}${answer}`;
   return [
-    ...prompt.slice(0, from),
+    ...prompt.slice(0, from).map(unsigned),
     textMessage("user", startOf(question)),
     ...(rest.length === 0 ? [] : [textMessage("assistant", startOf(outline))]),
-    ...prompt.slice(to),
+    ...prompt.slice(to, newest).map(unsigned),
+    ...prompt.slice(newest),
   ];
+}
+
+/** Leaves out reasoning and metadata of the provider, but for calls that it ran. */
+function unsigned(message: Message): Message {
+  if (message.role !== "assistant") return message;
+  const content = message.content
+    .filter((part) => !part.type.startsWith("reasoning"))
+    .map((part) => ("providerExecuted" in part ? part : { ...part, providerOptions: {} }));
+  return { ...message, content };
 }
 
 const NO_IMAGE = { type: "text", text: "(the provider refused this image)" } as const;
@@ -445,6 +458,10 @@ function startOf(said: string): string {
 function turnStarts(prompt: Prompt): readonly number[] {
   const isStart = (message: Message) => message.role === "user" && !notes.has(message);
   return prompt.flatMap((message, at) => (isStart(message) ? at : []));
+}
+
+function hasMore({ role, content }: Message): boolean {
+  return role !== "system" && content.some((part) => part.type !== "text");
 }
 
 /** The position of the message that an error names. Undefined if it names none. */
