@@ -11,8 +11,6 @@ import { type Json, type JsonArray, parsedBody } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
 import type { Bodies, StartedBody } from "./bodies.ts";
 import {
-  arrayContent,
-  bytesContent,
   Content,
   isStored,
   JSON_TYPE,
@@ -185,8 +183,8 @@ class Incoming {
       return new Content({ about, marks, body });
     }
     const body = joinBytes(this.#held);
-    if (about.type === "bytes") return bytesContent(body, mediaType);
-    if (this.#bytes > limits.maxRowBytes) return new Content({ about, marks, body });
+    const isText = about.type !== "bytes" && this.#bytes <= limits.maxRowBytes;
+    if (!isText) return new Content({ about, marks, body });
     const text = decodeUtf8(body);
     if (about.type === "string") return jsonContent(text);
     // A small value is read as a whole, but for the header of a table.
@@ -225,25 +223,17 @@ async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> 
       } else longBytes = Infinity;
     }
   }
-  if (array !== undefined) return arrayContent(array.end());
-  const text = textIn(held);
+  if (array !== undefined) {
+    const { about, ...stored } = array.end();
+    return new Content({ about: { ...about, mediaType: JSON_TYPE }, ...stored });
+  }
+  const text = held.takeText("The body is not JSON: it is not UTF-8.");
   return jsonContent(parseBody(text), text);
 }
 
 /** An array is read in pieces of this length. A shorter text is read as a whole. */
 const LONG_BYTES = 1_048_576;
 const ARRAY_START = /^[ \t\n\r]*\[/u;
-
-function textIn(held: ByteBuffer): string {
-  const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  let text = "";
-  try {
-    for (const block of held.take()) text += utf8.decode(block, { stream: true });
-    return text + utf8.decode();
-  } catch {
-    throw new ByrefError("bad_json", "The body is not JSON: it is not UTF-8.");
-  }
-}
 
 function parseBody(text: string): Json {
   try {
