@@ -32,7 +32,7 @@ export { CodeTracker } from "./reference/code-tracker.ts";
 export { TextsExpander } from "./reference/expand-texts.ts";
 export { LookupWork } from "./reference/lookup.ts";
 export { nearest } from "./reference/near.ts";
-export { needsIn, type Need } from "./reference/needs-in.ts";
+export { needsIn, type Need } from "./reference/references-in.ts";
 export * as referenceProblems from "./reference/reference-problem.ts";
 export * as referenceTexts from "./reference/reference.ts";
 export type { Place } from "./reference/resolve.ts";

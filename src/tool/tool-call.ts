@@ -9,7 +9,7 @@ import type { ToolSet } from "ai";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/lookup.ts";
-import { needsIn } from "../reference/needs-in.ts";
+import { needsIn } from "../reference/references-in.ts";
 import type { Reference } from "../reference/reference.ts";
 import { problemFrom } from "../reference/reference-problem.ts";
 import { type Resolution, resolveReferences } from "../reference/resolve.ts";
