@@ -1,6 +1,34 @@
-import type { Sql } from "./rows/sql.ts";
-import { SqlRows } from "./rows/sql-rows.ts";
-import { type StoreOptions, VariableStore } from "./variables.ts";
+import * as limits from "../limits.ts";
+import { SqlChunks } from "./bytes/chunks.ts";
+import type { Stored } from "./bytes/content.ts";
+import type { Entry, Row, Rows } from "./rows/rows.ts";
+import { SqlGarbage } from "./bytes/garbage.ts";
+import {
+  firstRow,
+  LateTable,
+  numberIn,
+  optionalTextIn,
+  readMeta,
+  replaceRow,
+  type Sql,
+  type SqlRow,
+  textIn,
+  writeMeta,
+} from "./rows/sql.ts";
+import { SqlVersions } from "./rows/versions.ts";
+import {
+  bodyColumns,
+  columnsOf,
+  ENTRY_COLUMNS,
+  infoColumns,
+  infoFrom,
+  storedFrom,
+} from "./rows/variable-columns.ts";
+import { parseExactly } from "../value/exact-number.ts";
+import { visibilityIn } from "./labels.ts";
+import type { Sources, Tombstone, VariableInfo } from "./variable.ts";
+import type { StoreOptions } from "./store-state.ts";
+import { VariableStore } from "./variables.ts";
 
 export interface SqlStoreOptions extends StoreOptions {
   /** True if the database is new and empty. */
@@ -12,4 +40,181 @@ export class SqlStore extends VariableStore {
   constructor(sql: Sql, { isNew = false, ...options }: SqlStoreOptions = {}) {
     super(new SqlRows(sql, isNew), options);
   }
+}
+
+const INFO_COLUMNS = [...infoColumns.map(({ column }) => column), "run"].join(", ");
+/** The columns without long JSON, because many variables are listed at once. */
+const LISTED_COLUMNS = [
+  "run",
+  ...infoColumns.map(({ column, is }) =>
+    is === "json"
+      ? `CASE WHEN octet_length(${column}) <= ${limits.maxListedInputBytes} THEN ${column} END AS ${column}`
+      : column,
+  ),
+].join(", ");
+const NUMBERS_KEY = "numbers";
+const TOMBSTONE_COLUMNS = `(seq INTEGER PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL)`;
+/** Entries of one statement: 200 bytes each, 4,000 with all that one is made of. */
+const MAX_SELECTED = 400;
+const ENTRIES = `SELECT ${ENTRY_COLUMNS.join(", ")} FROM variable
+  WHERE name > ? ORDER BY name LIMIT ${MAX_SELECTED}`;
+/** Names in one binding, which is limited to `maxSqlValueBytes`. */
+const MAX_NAMES = 10_000;
+
+/** Variables in a conversation's SQLite (schema: `migrations.ts`). A variable that fits into one row takes one. */
+export class SqlRows implements Rows {
+  readonly chunks: SqlChunks;
+  readonly garbage: SqlGarbage;
+  readonly versions: SqlVersions;
+  readonly #sql: Sql;
+  /** True while the database is new and empty. Then nothing needs to be read. */
+  #isNew: boolean;
+  readonly #tombstones: LateTable;
+
+  constructor(sql: Sql, isNew = false) {
+    this.#isNew = isNew;
+    this.#sql = sql;
+    this.chunks = new SqlChunks(sql);
+    this.garbage = new SqlGarbage(sql);
+    this.versions = new SqlVersions(sql, isNew);
+    this.#tombstones = new LateTable(sql, "tombstone", TOMBSTONE_COLUMNS);
+  }
+
+  entries(): readonly Entry[] {
+    const entries: Entry[] = [];
+    for (let isOver = this.#isNew; !isOver;) {
+      const rows = this.#sql.all(ENTRIES, entries.at(-1)?.name ?? "");
+      for (const row of rows) entries.push(entryFrom(row));
+      isOver = rows.length < MAX_SELECTED;
+    }
+    return entries.sort((one, other) => one.seq - other.seq);
+  }
+
+  info(name: string): VariableInfo | undefined {
+    const row = firstRow(this.#sql, `SELECT ${INFO_COLUMNS} FROM variable WHERE name = ?`, name);
+    return row === undefined ? undefined : infoFrom(row);
+  }
+
+  listed(names: readonly string[]): readonly VariableInfo[] {
+    const infos: VariableInfo[] = [];
+    for (let from = 0; from < names.length; from += MAX_NAMES) {
+      // Passed as JSON, because a statement accepts only a hundred bindings.
+      const rows = this.#sql.all(
+        `SELECT ${LISTED_COLUMNS} FROM variable WHERE name IN (SELECT value FROM json_each(?))`,
+        JSON.stringify(names.slice(from, from + MAX_NAMES)),
+      );
+      for (const row of rows) infos.push(infoFrom(row));
+    }
+    return infos;
+  }
+
+  stored(name: string): Stored | undefined {
+    const row = firstRow(
+      this.#sql,
+      `SELECT media_type, bytes, count, marks, location, body_id, value FROM variable WHERE name = ?`,
+      name,
+    );
+    return row === undefined ? undefined : storedFrom(row);
+  }
+
+  put({ entry, info, stored }: Row): void {
+    replaceRow(this.#sql, "variable", {
+      ...columnsOf(info),
+      // More precise than the metadata, which has whole milliseconds.
+      created_at: entry.createdAtMs,
+      accessed_at: entry.accessedAtMs,
+      seq: entry.seq,
+      run: entry.run ?? null,
+      input_digest: entry.inputDigest ?? null,
+      ...bodyColumns(stored),
+    });
+  }
+
+  change(info: VariableInfo): void {
+    const columns = columnsOf(info, ({ isChangeable }) => isChangeable === true);
+    this.#sql.run(
+      `UPDATE variable SET ${Object.keys(columns).join(" = ?, ")} = ? WHERE name = ?`,
+      ...Object.values(columns),
+      info.name,
+    );
+  }
+
+  remove(name: string): void {
+    this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
+  }
+
+  touch(times: ReadonlyMap<string, number>): void {
+    for (const [name, timeMs] of times) {
+      this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, timeMs, name);
+    }
+  }
+
+  tombstones(): readonly Tombstone[] {
+    if (!this.#tombstones.exists) return [];
+    // `addTombstone` wrote these rows. Earlier versions kept inputs of up to `maxRecordBytes`.
+    const most = 2 * limits.maxListedInputBytes;
+    return this.#sql
+      .all(
+        `SELECT CASE WHEN octet_length(data) <= ${most} THEN data
+           ELSE json_remove(data, '$.input') END AS data FROM tombstone ORDER BY seq`,
+      )
+      .map((row) => parseExactly(textIn(row, "data")) as unknown as Tombstone);
+  }
+
+  addTombstone(tombstone: Tombstone): void {
+    this.#tombstones.create();
+    replaceRow(this.#sql, "tombstone", {
+      name: tombstone.name,
+      data: JSON.stringify(tombstone),
+    });
+  }
+
+  removeTombstone(name: string): void {
+    this.#sql.run(`DELETE FROM tombstone WHERE name = ?`, name);
+  }
+
+  numbers(): Readonly<Record<string, number>> {
+    // `saveNumbers` wrote it.
+    return JSON.parse(readMeta(this.#sql, NUMBERS_KEY) ?? "{}") as Record<string, number>;
+  }
+
+  saveNumbers(numbers: Readonly<Record<string, number>>): void {
+    writeMeta(this.#sql, NUMBERS_KEY, JSON.stringify(numbers));
+  }
+
+  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
+    return this.#sql.transaction<Result>(work);
+  }
+
+  forget(): void {
+    this.#isNew = false;
+    this.#tombstones.forget();
+    this.chunks.forget();
+    this.garbage.forget();
+    this.versions.forget();
+  }
+}
+
+/** Reads what `put` wrote. */
+function entryFrom(row: SqlRow): Entry {
+  const accessedAtMs = numberIn(row, "accessed_at");
+  const madeOf = optionalTextIn(row, "made_of");
+  return {
+    name: textIn(row, "name"),
+    seq: numberIn(row, "seq"),
+    version: numberIn(row, "version"),
+    type: textIn(row, "type") as VariableInfo["type"],
+    bytes: numberIn(row, "bytes"),
+    chars: numberIn(row, "chars"),
+    createdAtMs: numberIn(row, "created_at"),
+    accessedAtMs,
+    writtenAccessMs: accessedAtMs,
+    expiresAtMs: row["expires_at"] === null ? undefined : numberIn(row, "expires_at"),
+    pinned: numberIn(row, "pinned") === 1,
+    ...visibilityIn(textIn(row, "visibility")),
+    run: optionalTextIn(row, "run"),
+    tool: optionalTextIn(row, "tool"),
+    inputDigest: optionalTextIn(row, "input_digest"),
+    madeOf: madeOf === undefined ? undefined : (JSON.parse(madeOf) as Sources),
+  };
 }
