@@ -213,9 +213,7 @@ export class ToolCalls {
   async #defer(calls: readonly ToolCall[]): Promise<readonly ToolCall[]> {
     const { agent, store } = this.#context;
     const { tools, state } = this.#options;
-    const flows = calls.map(
-      ({ toolName, input }) => tools.get(toolName)?.flow(input, {}) ?? NO_FLOW,
-    );
+    const flows = calls.map(({ toolName, input }) => tools.get(toolName)?.flow(input) ?? NO_FLOW);
     const uses = flows.map((_, index) => usesIn(flows, index, store));
     const isOrdered = tagsOf(agent) !== undefined || uses.some(({ length }) => length > 0);
     if (!isOrdered) return calls;
@@ -273,9 +271,7 @@ export class ToolCalls {
     const { signal, observer } = this.#context;
     const { tools, state, remaker } = this.#options;
     const work = new LookupWork();
-    const reads = calls.flatMap(
-      ({ toolName, input }) => tools.get(toolName)?.flow(input, {}).reads,
-    );
+    const reads = calls.flatMap(({ toolName, input }) => tools.get(toolName)?.flow(input).reads);
     await remaker.make(reads.flatMap((read) => read?.name ?? []));
     const prepared = await Promise.all(
       calls.map(async (call) => {
