@@ -7,7 +7,6 @@ import {
   firstRow,
   LateTable,
   numberIn,
-  optionalTextIn,
   readMeta,
   replaceRow,
   type Sql,
@@ -54,10 +53,11 @@ const LISTED_COLUMNS = [
 ].join(", ");
 const NUMBERS_KEY = "numbers";
 const TOMBSTONE_COLUMNS = `(seq INTEGER PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL)`;
-/** Entries of one statement: 200 bytes each, 4,000 with all that one is made of. */
+const COLUMNS = ENTRY_COLUMNS.join(", ");
+const ENTRIES = `SELECT json_group_array(json_array(${COLUMNS})) AS entries,
+  count(*) AS count, max(name) AS last`;
+/** Entries of one statement: 200 bytes each, 4,000 with all that one is made of, and at most 2 MB in SQLite's output. */
 const MAX_SELECTED = 400;
-const ENTRIES = `SELECT ${ENTRY_COLUMNS.join(", ")} FROM variable
-  WHERE name > ? ORDER BY name LIMIT ${MAX_SELECTED}`;
 /** Names in one binding, which is limited to `maxSqlValueBytes`. */
 const MAX_NAMES = 10_000;
 
@@ -82,10 +82,18 @@ export class SqlRows implements Rows {
 
   entries(): readonly Entry[] {
     const entries: Entry[] = [];
-    for (let isOver = this.#isNew; !isOver;) {
-      const rows = this.#sql.all(ENTRIES, entries.at(-1)?.name ?? "");
-      for (const row of rows) entries.push(entryFrom(row));
-      isOver = rows.length < MAX_SELECTED;
+    for (let after: string | undefined = this.#isNew ? undefined : ""; after !== undefined;) {
+      // As one JSON text, because each row that SQLite returns costs more than its content.
+      const row: SqlRow | undefined = firstRow(
+        this.#sql,
+        `${ENTRIES} FROM (SELECT ${COLUMNS} FROM variable
+           WHERE name > ? ORDER BY name LIMIT ${MAX_SELECTED})`,
+        after,
+      );
+      // A conversation that was never written to has no tables.
+      if (row === undefined) break;
+      entries.push(...(JSON.parse(textIn(row, "entries")) as EntryValues[]).map(entryOf));
+      after = numberIn(row, "count") < MAX_SELECTED ? undefined : textIn(row, "last");
     }
     return entries.sort((one, other) => one.seq - other.seq);
   }
@@ -195,26 +203,44 @@ export class SqlRows implements Rows {
   }
 }
 
-/** Reads what `put` wrote. */
-function entryFrom(row: SqlRow): Entry {
-  const accessedAtMs = numberIn(row, "accessed_at");
-  const madeOf = optionalTextIn(row, "made_of");
+/** The values that `put` wrote, in the order of `ENTRY_COLUMNS`. */
+type EntryValues = readonly [
+  name: string,
+  seq: number,
+  version: number,
+  type: VariableInfo["type"],
+  bytes: number,
+  chars: number,
+  createdAtMs: number,
+  accessedAtMs: number,
+  expiresAtMs: number | null,
+  pinned: number,
+  visibility: string,
+  run: string | null,
+  tool: string | null,
+  inputDigest: string | null,
+  madeOf: string | null,
+];
+
+function entryOf(values: EntryValues): Entry {
+  const [name, seq, version, type, bytes, chars, createdAtMs, accessedAtMs, ...more] = values;
+  const [expiresAtMs, pinned, visibility, run, tool, inputDigest, madeOf] = more;
   return {
-    name: textIn(row, "name"),
-    seq: numberIn(row, "seq"),
-    version: numberIn(row, "version"),
-    type: textIn(row, "type") as VariableInfo["type"],
-    bytes: numberIn(row, "bytes"),
-    chars: numberIn(row, "chars"),
-    createdAtMs: numberIn(row, "created_at"),
+    name,
+    seq,
+    version,
+    type,
+    bytes,
+    chars,
+    createdAtMs,
     accessedAtMs,
     writtenAccessMs: accessedAtMs,
-    expiresAtMs: row["expires_at"] === null ? undefined : numberIn(row, "expires_at"),
-    pinned: numberIn(row, "pinned") === 1,
-    ...visibilityIn(textIn(row, "visibility")),
-    run: optionalTextIn(row, "run"),
-    tool: optionalTextIn(row, "tool"),
-    inputDigest: optionalTextIn(row, "input_digest"),
-    madeOf: madeOf === undefined ? undefined : (JSON.parse(madeOf) as Sources),
+    expiresAtMs: expiresAtMs ?? undefined,
+    pinned: pinned === 1,
+    ...visibilityIn(visibility),
+    run: run ?? undefined,
+    tool: tool ?? undefined,
+    inputDigest: inputDigest ?? undefined,
+    madeOf: madeOf === null ? undefined : (JSON.parse(madeOf) as Sources),
   };
 }

@@ -20,7 +20,7 @@ export const infoColumns: readonly Column[] = Object.entries<Field>(variableFiel
   },
 );
 
-/** The columns of an `Entry`. */
+/** The columns of an `Entry`, in the order in which `SqlRows` reads them. */
 export const ENTRY_COLUMNS = (
   "name seq version type bytes chars created_at accessed_at expires_at pinned visibility run tool " +
   "input_digest made_of"
