@@ -42,7 +42,8 @@ export class Batch {
   /** Does the asynchronous work. Settles the batch if it rejects. */
   async prepare(): Promise<void> {
     try {
-      for (const index of this.#writes.keys()) this.#drafts[index] = await this.#draft(index);
+      for (const [index, write] of this.#writes.entries())
+        this.#drafts[index] = await this.#draft(write, index);
     } catch (error) {
       this.settle();
       throw error;
@@ -103,9 +104,7 @@ export class Batch {
     });
   }
 
-  async #draft(index: number): Promise<Draft> {
-    const write = this.#writes[index];
-    if (write === undefined) throw new ByrefError("internal", "There is no such write.");
+  async #draft(write: Write, index: number): Promise<Draft> {
     const draft = this.#drafts[index];
     // Only writes that depend on a changed value are prepared again.
     if (draft !== undefined && !isExtension(write)) return draft;

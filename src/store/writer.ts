@@ -60,7 +60,8 @@ export class Writer {
     const stored = rows.stored(name);
     const earlier = versions.undoable(name);
     if (!(current && info && stored && earlier)) return undefined;
-    versions.take(name, earlier.info.version);
+    // Its body belongs to the variable again.
+    rows.versions.remove(name, earlier.info.version);
     versions.add({ info, stored, isUndone: true });
     const nowMs = this.#state.now();
     const { pinned, expiresAt, createdAt, scope } = info;

@@ -93,6 +93,7 @@ async function responseResult(response: Response, store: VariableStore): Promise
 
 const OCTETS = "application/octet-stream";
 
+/** A copy, because the tool may continue to use its own. */
 async function bytesIn(value: unknown): Promise<BytesResult | undefined> {
   if (value instanceof Blob) {
     const bytes = new Uint8Array(await value.arrayBuffer());
@@ -101,14 +102,8 @@ async function bytesIn(value: unknown): Promise<BytesResult | undefined> {
   if (isObject(value) && value.bytes instanceof Uint8Array && typeof value.mediaType === "string") {
     return { bytes: copyOf(value.bytes), mediaType: value.mediaType };
   }
-  const bytes = plainBytes(value);
-  return bytes === undefined ? undefined : { bytes, mediaType: OCTETS };
-}
-
-/** A copy, because the tool may continue to use its own. */
-function plainBytes(value: unknown): Uint8Array | undefined {
-  if (value instanceof Uint8Array) return copyOf(value);
-  if (value instanceof ArrayBuffer) return new Uint8Array(value.slice(0));
-  if (!ArrayBuffer.isView(value)) return undefined;
-  return copyOf(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
+  const view = value instanceof ArrayBuffer ? new Uint8Array(value) : value;
+  if (!ArrayBuffer.isView(view)) return undefined;
+  const bytes = copyOf(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
+  return { bytes, mediaType: OCTETS };
 }

@@ -137,15 +137,34 @@ async function receiveMeasured(
   meter: Meter,
   { bodies, mediaType }: { readonly bodies: Bodies; readonly mediaType: string },
 ): Promise<Content> {
-  const incoming = new Incoming(bodies);
+  const held: Uint8Array[] = [];
+  let size = 0;
+  let started: StartedBody | undefined;
   try {
     for await (const bytes of stream) {
       meter.write(bytes);
-      await incoming.add(bytes);
+      size += bytes.length;
+      requireAtMost("maxValueBytes", size, "Split it into several variables.");
+      // A stream may reuse the buffer of its chunks.
+      if (started === undefined) held.push(copyOf(bytes));
+      else await started.upload.write(bytes);
+      if (started !== undefined || size <= bodies.maxHeldBytes) continue;
+      started = await bodies.upload();
+      for (const one of held.splice(0)) await started.upload.write(one);
     }
-    return await incoming.end(meter.end(), mediaType);
+    const { about: measured, marks } = meter.end();
+    const about = { ...measured, mediaType };
+    await started?.upload.complete();
+    const body = started?.body ?? joinBytes(held);
+    const isText = about.type !== "bytes" && size <= limits.maxRowBytes;
+    if (!isText || isStored(body)) return new Content({ about, marks, body });
+    const text = decodeUtf8(body);
+    if (about.type === "string") return jsonContent(text);
+    // A small value is read as a whole, but for the header of a table.
+    return new Content({ about, marks: mediaType === RECORDS_TYPE ? [] : marks, body: text });
   } catch (error) {
-    await incoming.abort();
+    await started?.upload.abort();
+    if (started !== undefined) bodies.drop(started.body);
     throw error;
   }
 }
@@ -153,55 +172,6 @@ async function receiveMeasured(
 function meterFor(mediaType: string): Meter {
   if (mediaType === TEXT_TYPE) return new TextMeter();
   return mediaType === RECORDS_TYPE ? new RecordsMeter() : new BytesMeter(mediaType);
-}
-
-class Incoming {
-  readonly #bodies: Bodies;
-  #held: Uint8Array[] = [];
-  #bytes = 0;
-  #started: StartedBody | undefined;
-
-  constructor(bodies: Bodies) {
-    this.#bodies = bodies;
-  }
-
-  async add(bytes: Uint8Array): Promise<void> {
-    if (bytes.length === 0) return;
-    this.#bytes += bytes.length;
-    requireAtMost("maxValueBytes", this.#bytes, "Split it into several variables.");
-    if (this.#started !== undefined) return this.#started.upload.write(bytes);
-    // A stream may reuse the buffer of its chunks.
-    this.#held.push(copyOf(bytes));
-    if (this.#bytes > this.#bodies.maxHeldBytes) await this.#startWriting();
-  }
-
-  async end({ about: measured, marks }: Metered, mediaType: string): Promise<Content> {
-    const about = { ...measured, mediaType };
-    if (this.#started !== undefined) {
-      const { upload, body } = this.#started;
-      await upload.complete();
-      return new Content({ about, marks, body });
-    }
-    const body = joinBytes(this.#held);
-    const isText = about.type !== "bytes" && this.#bytes <= limits.maxRowBytes;
-    if (!isText) return new Content({ about, marks, body });
-    const text = decodeUtf8(body);
-    if (about.type === "string") return jsonContent(text);
-    // A small value is read as a whole, but for the header of a table.
-    return new Content({ about, marks: mediaType === RECORDS_TYPE ? [] : marks, body: text });
-  }
-
-  async abort(): Promise<void> {
-    if (this.#started === undefined) return;
-    await this.#started.upload.abort();
-    this.#bodies.drop(this.#started.body);
-  }
-
-  async #startWriting(): Promise<void> {
-    this.#started = await this.#bodies.upload();
-    for (const bytes of this.#held) await this.#started.upload.write(bytes);
-    this.#held = [];
-  }
 }
 
 /** Receives JSON. Of a long array, only its bytes are held, and the elements of one piece. */
