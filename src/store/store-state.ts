@@ -50,6 +50,7 @@ export class StoreState {
   readonly cache = new Recent<Json>(limits.maxJsonBytes);
   readonly now: () => number;
   readonly idleMs: number;
+  readonly quotaBytes: number;
   readonly index: VariableIndex;
   readonly holds = new Holds();
   readonly observers = new Set<(change: Change) => void>();
@@ -73,8 +74,14 @@ export class StoreState {
     this.versions = new EarlierVersions(rows, this, keepVersions);
     this.now = options.now ?? Date.now;
     this.idleMs = options.idleMs ?? limits.variableIdleMs;
+    this.quotaBytes = options.quotaBytes ?? limits.maxConversationBytes;
     this.index = new VariableIndex(rows);
     this.#computed = options.computed;
+  }
+
+  /** The size of all values together, with their earlier versions. */
+  get bytes(): number {
+    return this.index.bytes + this.versions.bytes;
   }
 
   /** Oldest first. */

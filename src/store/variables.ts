@@ -1,5 +1,4 @@
 import { compact, type Json } from "../value/json.ts";
-import * as limits from "../limits.ts";
 import { type Path, type Reading, valueIn } from "../value/path.ts";
 import { Work } from "../value/work.ts";
 import { Batch, only } from "./batch.ts";
@@ -42,10 +41,10 @@ export class VariableStore implements Variables {
 
   constructor(rows: Rows, options: StoreOptions) {
     this.#state = new StoreState(rows, options);
-    this.#writer = new Writer(this.#state, options.quotaBytes ?? limits.maxConversationBytes);
+    this.#writer = new Writer(this.#state);
     this.#onAccess = options.onAccess ?? (() => undefined);
     this.holds = this.#state.holds;
-    this.transfer = new StoreTransfer(this.#state, this.#writer);
+    this.transfer = new StoreTransfer(this.#state);
   }
 
   async save(write: Write): Promise<VariableInfo> {
@@ -167,7 +166,7 @@ export class VariableStore implements Variables {
 
   /** The size of all values together, with their earlier versions. */
   bytes(): number {
-    return this.#state.index.bytes + this.#state.versions.bytes;
+    return this.#state.bytes;
   }
 
   couldBegin(prefix: string): boolean {

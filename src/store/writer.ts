@@ -1,7 +1,6 @@
 import { compact } from "../value/json.ts";
-import { ByrefError, limitExceeded, requireAtMost } from "../errors.ts";
-import * as limits from "../limits.ts";
-import { type Content, isStored, locationOf, type Stored, storedOf } from "./bytes/content.ts";
+import { limitExceeded } from "../errors.ts";
+import { type Content, locationOf, type Stored } from "./bytes/content.ts";
 import type { Entry } from "./rows/rows.ts";
 import {
   automaticBase,
@@ -13,7 +12,7 @@ import {
 } from "./names.ts";
 import { expiryOf, provenanceOf, toIso } from "./metadata.ts";
 import type { StoreState } from "./store-state.ts";
-import type { VariableRecord, VersionRecord, Write } from "./variable-store.ts";
+import type { Write } from "./variable-store.ts";
 import { flagged, redacted, strictestVisibility } from "./labels.ts";
 import type { VariableInfo } from "./variable.ts";
 import { extending, isExtension, keepingMetadata, madeOfAfter, sourcesOf } from "./write-mode.ts";
@@ -21,11 +20,9 @@ import { extending, isExtension, keepingMetadata, madeOfAfter, sourcesOf } from 
 /** Writes variables whose content is ready. */
 export class Writer {
   readonly #state: StoreState;
-  readonly #quotaBytes: number;
 
-  constructor(state: StoreState, quotaBytes: number) {
+  constructor(state: StoreState) {
     this.#state = state;
-    this.#quotaBytes = quotaBytes;
   }
 
   /** Writes a variable. Above the quota it evicts others, but none of `kept`. Call it in a transaction. */
@@ -84,53 +81,6 @@ export class Writer {
     return after;
   }
 
-  /** Restores a variable from another store. Evicts nothing and calls no observers. Call it in a transaction. */
-  restore({ info, run, inputDigest }: VariableRecord, content: Content): VariableInfo {
-    const { index, numbers } = this.#state;
-    const { name, visibility } = info;
-    if (index.get(name) !== undefined) {
-      throw new ByrefError("conflict", `The variable ${name} already exists.`);
-    }
-    this.#requireRoom(content.about.bytes);
-    const nowMs = this.#state.now();
-    const stored = this.#stored(content);
-    const restored: VariableInfo = {
-      ...info,
-      ...redacted(content.about, visibility),
-      ...provenanceOf(info),
-      accessedAt: toIso(nowMs),
-      scope: run === undefined ? "conversation" : "run",
-      location: locationOf(stored.body),
-    };
-    const createdAtMs = Date.parse(info.createdAt);
-    index.put(restored, stored, { createdAtMs, run, inputDigest, nowMs });
-    numbers.note(name);
-    return restored;
-  }
-
-  /** Restores an earlier version from another store, if there is room. Call it in a transaction. */
-  restoreVersion({ info, undone }: VersionRecord, content: Content): void {
-    const { index, versions } = this.#state;
-    const { bytes } = content.about;
-    const hasRoom = index.bytes + versions.bytes + bytes <= this.#quotaBytes;
-    if (!hasRoom || index.get(info.name) === undefined) return;
-    const stored = this.#stored(content);
-    const restored: VariableInfo = {
-      ...info,
-      ...redacted(content.about, info.visibility),
-      accessedAt: info.updatedAt,
-      scope: "conversation",
-      location: locationOf(stored.body),
-    };
-    versions.add({ info: restored, stored, isUndone: undone === true });
-  }
-
-  #requireRoom(bytes: number): void {
-    const actual = this.#state.index.bytes + this.#state.versions.bytes + bytes;
-    const advice = "Raise the quota, or take fewer variables.";
-    requireAtMost(["maxConversationBytes", this.#quotaBytes], actual, advice);
-  }
-
   /** Completes the write with the metadata that it keeps from the existing variable. */
   #completed(write: Write, nowMs: number): Write {
     const isExtending = isExtension(write);
@@ -145,10 +95,10 @@ export class Writer {
   }
 
   #write(name: string, write: Write, given: { content: Content; nowMs: number }): VariableInfo {
-    const { index, tombstones } = this.#state;
+    const { bodies, index, tombstones } = this.#state;
     const { content, nowMs } = given;
     const { run } = write;
-    const stored = this.#stored(content);
+    const stored = bodies.place(content);
     const previous = index.get(name);
     const createdAtMs = previous?.createdAtMs ?? nowMs;
     const visibility = write.visibility ?? previous?.visibility ?? "model";
@@ -176,16 +126,6 @@ export class Writer {
     return info;
   }
 
-  /** Stores the body in the row if it fits, else in chunk rows. A body that is stored already is claimed. */
-  #stored(content: Content): Stored {
-    const { bodies } = this.#state;
-    const stored = storedOf(content);
-    const { body, bytes } = stored;
-    if (isStored(body)) bodies.claim(body);
-    else if (bytes > limits.maxRowBytes) return { ...stored, body: bodies.toChunks(body) };
-    return stored;
-  }
-
   /** True if the write requests it, and the current value may be read later. */
   #keepsVersion(name: string, { keepsVersion = false, visibility }: Write): boolean {
     const current = keepsVersion ? this.#state.alive(name) : undefined;
@@ -206,8 +146,7 @@ export class Writer {
    * it evicts anything. Returns true if the value that is replaced can be kept, too.
    */
   #makeRoom(name: string, { bytes, keeps }: Needed, kept: ReadonlySet<string>): boolean {
-    const { index, versions } = this.#state;
-    const maximum = this.#quotaBytes;
+    const { index, versions, quotaBytes: maximum } = this.#state;
     const before = index.get(name)?.bytes ?? 0;
     const actual = index.bytes - before + bytes;
     versions.makeRoom(actual + (keeps ? before : 0) + versions.bytes - maximum);

@@ -4,7 +4,7 @@ import * as limits from "../../limits.ts";
 import { ArrayMeter } from "../../value/array-meter.ts";
 import { copyOf, joinBytes, piecesOf } from "../../value/bytes.ts";
 import { ByteBuffer } from "../../value/byte-buffer.ts";
-import { BytesMeter, type Meter, type Metered, PIECE_BYTES } from "../../value/meter.ts";
+import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, type JsonArray, parsedBody } from "../../value/json.ts";
