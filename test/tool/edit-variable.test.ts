@@ -83,6 +83,13 @@ describe("edit_variable", () => {
     expect(await store.read("page")).toBe("a 😀");
   });
 
+  it("keeps half of a character that the text has elsewhere", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "page", value: "half \ud83d, a" });
+    await edit(store, { name: "page", edits: [{ find: "a", replace: "b", all: true }] });
+    expect(await store.read("page")).toBe("hblf \ud83d, b");
+  });
+
   it("saves the result under another name, and leaves the variable", async () => {
     const store = new MemoryStore();
     await store.save({ name: "page", value: "a b" });

@@ -107,6 +107,16 @@ describe("a JSON Patch", () => {
     );
   });
 
+  it("changes one of two copies of what it has made", () => {
+    const made = patched({ a: { b: 1 } }, [
+      { op: "add", path: "/a/c", value: 2 },
+      { op: "copy", path: "/d", from: "/a" },
+      { op: "replace", path: "/d/b", value: 3 },
+      { op: "remove", path: "/a/c" },
+    ]);
+    expect(made).toEqual({ a: { b: 1 }, d: { b: 3, c: 2 } });
+  });
+
   it("keeps a key named __proto__, and shares unchanged parts", () => {
     const given = deepFreeze(JSON.parse('{"a":{"b":1},"__proto__":{"c":2}}') as Json);
     const made = patched(given, [{ op: "add", path: "/__proto__/d", value: 3 }]);

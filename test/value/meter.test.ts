@@ -75,6 +75,14 @@ describe("a text meter", () => {
   });
 });
 
+it("names the byte that is not UTF-8, also after a character that is split", () => {
+  for (const lengths of [[1], [2], [3], [Infinity]]) {
+    expect(() => runMeter(new TextMeter(), Uint8Array.of(0x61, 0xc3, 0xa9, 0xff), lengths)).toThrow(
+      expect.objectContaining({ details: { byte: 4 } }),
+    );
+  }
+});
+
 describe("a bytes meter", () => {
   it("counts bytes", () => {
     const bytes = Uint8Array.from({ length: 12_345 }, (_, index) => index);
