@@ -32,7 +32,7 @@ export { CodeTracker } from "./reference/code-tracker.ts";
 export { TextsExpander } from "./reference/expand-texts.ts";
 export { LookupWork } from "./reference/lookup.ts";
 export { nearest } from "./reference/near.ts";
-export { needsIn, type Need } from "./reference/needs-in.ts";
+export { needsIn, type Need } from "./reference/references-in.ts";
 export * as referenceProblems from "./reference/reference-problem.ts";
 export * as referenceTexts from "./reference/reference.ts";
 export type { Place } from "./reference/resolve.ts";
@@ -58,13 +58,14 @@ export {
 export { MemoryStore } from "./store/memory-store.ts";
 export { retryConflicts } from "./store/retry-conflicts.ts";
 export * as migrations from "./store/rows/migrations.ts";
-export { SqlRows } from "./store/rows/sql-rows.ts";
+export { SqlRows } from "./store/sql-store.ts";
 export * as sqlStores from "./store/sql-store.ts";
 export { withUser } from "./store/user-variables.ts";
 export * as summaries from "./store/summary.ts";
 export type * as stores from "./store/variable-store.ts";
 export type * as metadata from "./store/variable.ts";
-export { VariableStore, type StoreOptions } from "./store/variables.ts";
+export type { StoreOptions } from "./store/store-state.ts";
+export { VariableStore } from "./store/variables.ts";
 
 // Parts of variables that a reference names.
 export * as targets from "./tool/variables/variable-target.ts";

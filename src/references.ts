@@ -1,7 +1,13 @@
 export { ByrefError, type ErrorCode } from "./errors.ts";
 export * as limits from "./limits.ts";
-export type { ExpandOptions, ExpansionBudget, Unresolved } from "./reference/expand.ts";
-export { createExpander, expandText, type PushExpander } from "./reference/expand-text.ts";
+export {
+  createExpander,
+  type ExpandOptions,
+  type ExpansionBudget,
+  expandText,
+  type PushExpander,
+  type Unresolved,
+} from "./reference/expand.ts";
 export { matchName, matchPath, parsePath } from "./reference/grammar.ts";
 export { lookupIn } from "./reference/lookup-in.ts";
 export {

@@ -1,6 +1,7 @@
 import { compact, isScalar } from "../value/json.ts";
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
+import { slicesOf } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
 import { LookupWork, type Found, type Lookup, type Missing } from "./lookup.ts";
 import type { Reference, Syntax } from "./reference.ts";
@@ -54,7 +55,7 @@ export interface ExpansionBudget {
 }
 
 /** Receives expanded text, in order. */
-export type Emit = (text: string) => void;
+type Emit = (text: string) => void;
 
 /**
  * Expands the references of one text, chunk by chunk. The joined output does not depend on where the text
@@ -199,5 +200,57 @@ function unresolvedFrom(reference: string, missing: Missing): Unresolved {
     reference,
     code: missing.code ?? (missing.reason === "evicted" ? "variable_evicted" : "path_not_found"),
     ...compact({ message, near }),
+  };
+}
+
+/**
+ * Creates a stream that replaces references to variables known to `lookup` by their values. A long value leaves it in
+ * slices of at most `maxPieceChars`, without splitting surrogate pairs; while as much is unread, the stream accepts no
+ * further text. An error of `lookup` fails both sides.
+ */
+export function expandText(
+  lookup: Lookup,
+  options: ExpandOptions = {},
+): TransformStream<string, string> {
+  const expander = new Expander(lookup, options);
+  const slicesTo =
+    (controller: TransformStreamDefaultController<string>): Emit =>
+    (text) => {
+      for (const slice of slicesOf(text, limits.maxPieceChars)) controller.enqueue(slice);
+    };
+  return new TransformStream<string, string>(
+    {
+      transform: (chunk, controller) => expander.write(chunk, slicesTo(controller)),
+      flush: (controller) => expander.flush(slicesTo(controller)),
+    },
+    undefined,
+    { highWaterMark: limits.maxPieceChars, size: (text) => text.length },
+  );
+}
+
+/** Expands a text that arrives in pieces, without a stream. */
+export interface PushExpander {
+  /**
+   * Takes the next piece, cut anywhere, and returns the text that is complete: a reference is held back until
+   * its end is known. Wait for the result before the next call.
+   */
+  push(piece: string): Promise<string>;
+  /** Returns the rest. Call it once, at the end of the text. */
+  end(): Promise<string>;
+}
+
+/** Creates an expander for a loop that passes on pieces of text itself; see `expandText` for streams. */
+export function createExpander(lookup: Lookup, options: ExpandOptions = {}): PushExpander {
+  const expander = new Expander(lookup, options);
+  const collected = async (work: (emit: Emit) => void | Promise<void>) => {
+    let text = "";
+    await work((slice) => {
+      text += slice;
+    });
+    return text;
+  };
+  return {
+    push: (piece) => collected((emit) => expander.write(piece, emit)),
+    end: () => collected((emit) => expander.flush(emit)),
   };
 }

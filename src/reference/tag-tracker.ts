@@ -1,5 +1,25 @@
 import * as ascii from "../value/ascii.ts";
-import { isAsciiLetter, wordsOf } from "./url-characters.ts";
+
+const ASCII = 128;
+
+/** True for white space within a line, as in the URL standard. */
+export function isBlank(code: number): boolean {
+  return code === ascii.SPACE || code === ascii.TAB || code === ascii.FORM_FEED;
+}
+
+/** Returns 1 to 26 for an ASCII letter in either case, 27 for a non-ASCII character, 0 for any other. */
+export function letterOf(code: number): number {
+  if (code >= ASCII) return 27;
+  const lower = code | 32;
+  return lower >= 97 && lower <= 122 ? lower - 96 : 0;
+}
+
+/** Encodes words as base 28 numbers with a digit for each letter: exact up to eleven letters. */
+export function wordsOf(words: string): ReadonlySet<number> {
+  const numberOf = (word: string) =>
+    word.split("").reduce((number, letter) => number * 28 + letterOf(letter.charCodeAt(0)), 0);
+  return new Set(words.split(" ").map(numberOf));
+}
 
 /** Tags whose content a renderer may read as raw text: an empty line does not end a tag there. */
 const RAW_TAGS = wordsOf("pre textarea code kbd");
@@ -109,7 +129,8 @@ export class TagTracker {
   }
 
   #open(code: number): void {
-    if (isAsciiLetter(code) || code === ascii.SLASH) this.#places |= IN_NAME;
+    const isLetter = code < ASCII && letterOf(code) > 0;
+    if (isLetter || code === ascii.SLASH) this.#places |= IN_NAME;
     else if (code === ascii.EXCLAMATION || code === ascii.QUESTION) {
       this.#places |= IN_COMMENT;
       this.#isRaw = true;

@@ -1,7 +1,6 @@
 import * as ascii from "../value/ascii.ts";
 import { isDigit, isWordCode } from "../value/characters.ts";
-import { TagTracker } from "./tag-tracker.ts";
-import { isBlank, letterOf, wordsOf } from "./url-characters.ts";
+import { isBlank, letterOf, TagTracker, wordsOf } from "./tag-tracker.ts";
 
 const SCHEMES = wordsOf("http https ws wss ftp mailto data javascript tel sms file");
 /** Entities of ASCII characters that can form a URL. */

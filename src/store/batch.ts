@@ -30,22 +30,20 @@ export class Batch {
   readonly #writer: Writer;
   readonly #writes: readonly Write[];
   readonly #drafts: Draft[] = [];
-  #inUse: readonly StoredBody[];
+  readonly #inUse: StoredBody[] = [];
 
   constructor(writes: readonly Write[], state: StoreState, writer: Writer) {
     this.#state = state;
     this.#writer = writer;
     this.#writes = writes;
-    this.#inUse = writes.flatMap(({ value }) =>
-      value instanceof Content && isStored(value.body) ? [value.body] : [],
-    );
-    for (const body of this.#inUse) state.bodies.keep(body);
+    for (const { value } of writes) if (value instanceof Content) this.#keep(value);
   }
 
   /** Does the asynchronous work. Settles the batch if it rejects. */
   async prepare(): Promise<void> {
     try {
-      for (const index of this.#writes.keys()) this.#drafts[index] = await this.#draft(index);
+      for (const [index, write] of this.#writes.entries())
+        this.#drafts[index] = await this.#draft(write, index);
     } catch (error) {
       this.settle();
       throw error;
@@ -75,8 +73,14 @@ export class Batch {
 
   /** Releases stored bytes that belong to no variable to the sweep. Idempotent. */
   settle(): void {
-    for (const body of this.#inUse) this.#state.bodies.drop(body);
-    this.#inUse = [];
+    for (const body of this.#inUse.splice(0)) this.#state.bodies.drop(body);
+  }
+
+  /** Protects stored bytes from the sweep until the batch is settled. */
+  #keep({ body }: Content): void {
+    if (!isStored(body)) return;
+    this.#state.bodies.keep(body);
+    this.#inUse.push(body);
   }
 
   #commit(): readonly VariableInfo[] {
@@ -100,9 +104,7 @@ export class Batch {
     });
   }
 
-  async #draft(index: number): Promise<Draft> {
-    const write = this.#writes[index];
-    if (write === undefined) throw new ByrefError("internal", "There is no such write.");
+  async #draft(write: Write, index: number): Promise<Draft> {
     const draft = this.#drafts[index];
     // Only writes that depend on a changed value are prepared again.
     if (draft !== undefined && !isExtension(write)) return draft;
@@ -114,7 +116,7 @@ export class Batch {
     const content = await this.#contentOf(write, value);
     if (!bodies.belongsInBucket(content)) return { write, content, after };
     const stored = await bodies.toBucket(content);
-    if (isStored(stored.body)) this.#inUse = [...this.#inUse, stored.body];
+    this.#keep(stored);
     return { write, content: stored, after };
   }
 
@@ -134,7 +136,7 @@ export class Batch {
       const added = new StoredValue(storedOf(value), state);
       const bytes = joinedLines(new StoredValue(stored, state).ndjson(), added.ndjson());
       const content = await receive(bytes, RECORDS_TYPE, state.bodies);
-      if (isStored(content.body)) this.#inUse = [...this.#inUse, content.body];
+      this.#keep(content);
       return { write, content, after: { seq: entry.seq } };
     } finally {
       release();

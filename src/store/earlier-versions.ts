@@ -52,11 +52,6 @@ export class EarlierVersions {
     for (const { version } of this.of(name).slice(0, -this.#most)) this.drop(name, version);
   }
 
-  /** Removes a version whose body belongs to a variable again. */
-  take(name: string, version: number): void {
-    this.#rows.versions.remove(name, version);
-  }
-
   drop(name: string, version: number): void {
     const kept = this.get(name, version);
     if (kept === undefined) return;

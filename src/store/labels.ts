@@ -56,14 +56,12 @@ export function flagged(flags: readonly Flag[] = []): { readonly flags?: readonl
 }
 
 /** The `visibility` column: the visibility, then the flags, separated by spaces. */
-export function visibilityText({
-  visibility,
-  flags = [],
-}: {
-  readonly visibility: Visibility;
-  readonly flags?: readonly Flag[] | undefined;
-}): string {
+export function visibilityText({ visibility, flags = [] }: VisibilityColumn): string {
   return [visibility, ...flags].join(" ");
+}
+
+interface VisibilityColumn extends Pick<ValueLabels, "visibility"> {
+  readonly flags?: readonly Flag[] | undefined;
 }
 
 /** Parses the text of `visibilityText`. */

@@ -1,13 +1,17 @@
-import * as limits from "../limits.ts";
-import { copyOf } from "../value/bytes.ts";
-import { byteLength } from "../value/encoding.ts";
-import { bytesIn, type Chunk, type Chunks } from "./bytes/chunks.ts";
+import { copyOf, joinBytes } from "../value/bytes.ts";
+import type { Chunks } from "./bytes/chunks.ts";
 import type { Stored, StoredBody } from "./bytes/content.ts";
 import type { Garbage } from "./bytes/garbage.ts";
-import { changedEntry } from "./metadata.ts";
+import { changedEntry, isListed } from "./metadata.ts";
 import type { Tombstone, VariableInfo } from "./variable.ts";
-import { type StoreOptions, VariableStore } from "./variables.ts";
+import type { StoreOptions } from "./store-state.ts";
+import { VariableStore } from "./variables.ts";
 import type { Entry, KeptVersion, Row, Rows, Versions } from "./rows/rows.ts";
+
+interface Chunk {
+  readonly start: number;
+  readonly bytes: Uint8Array;
+}
 
 /** Variables in the memory of this process: for Node, tests and `withToolVariables`. */
 export class MemoryStore extends VariableStore {
@@ -16,87 +20,80 @@ export class MemoryStore extends VariableStore {
   }
 }
 
-/** What a rollback restores. */
-interface State {
-  readonly rows: Map<string, Row>;
-  readonly tombstones: Map<string, Tombstone>;
-  readonly chunks: Map<string, readonly Chunk[]>;
-  readonly garbage: Map<string, StoredBody>;
-  readonly versions: Map<string, KeptVersion>;
-  numbers: Readonly<Record<string, number>>;
-}
-
-/** Rows that are lost with the process. Cost of a transaction: linear in their number. */
+/** Rows that are lost with the process. Cost of a transaction: linear in what it changes, and in the tombstones. */
 class MemoryRows implements Rows {
-  #state: State = {
-    rows: new Map(),
-    tombstones: new Map(),
-    chunks: new Map(),
-    garbage: new Map(),
-    versions: new Map(),
-    numbers: {},
-  };
-  #isOpen = false;
+  readonly #rows = new Map<string, Row>();
+  readonly #chunks = new Map<string, readonly Chunk[]>();
+  readonly #garbage = new Map<string, StoredBody>();
+  readonly #versions = new Map<string, KeptVersion>();
+  /** Their order is their age. */
+  #tombstones = new Map<string, Tombstone>();
+  #numbers: Readonly<Record<string, number>> = {};
+  /** What takes back the changes of the open transaction, newest last. */
+  #undo: (() => void)[] | undefined;
 
   readonly chunks: Chunks = {
     write: (id, start, bytes) => {
-      const { chunks } = this.#state;
-      chunks.set(id, [...(chunks.get(id) ?? []), { start, bytes: copyOf(bytes) }]);
+      const before = this.#chunks.get(id) ?? [];
+      this.#set(this.#chunks, id, [...before, { start, bytes: copyOf(bytes) }]);
     },
-    // A copy, so that readers cannot change the stored bytes.
-    read: (id, from, to) => bytesIn(this.#state.chunks.get(id) ?? [], from, to).slice(),
-    remove: (id) => void this.#state.chunks.delete(id),
+    read: (id, from, to) => {
+      const parts = (this.#chunks.get(id) ?? []).map(({ start, bytes }) =>
+        bytes.subarray(Math.max(from - start, 0), Math.max(to - start, 0)),
+      );
+      // A copy, so that readers cannot change the stored bytes.
+      return joinBytes(parts).slice();
+    },
+    remove: (id) => this.#set(this.#chunks, id, undefined),
   };
 
   readonly garbage: Garbage = {
-    add: (body) => void this.#state.garbage.set(body.id, body),
-    remove: (id) => void this.#state.garbage.delete(id),
-    has: (id) => this.#state.garbage.has(id),
-    all: () => [...this.#state.garbage.values()],
+    add: (body) => this.#set(this.#garbage, body.id, body),
+    remove: (id) => this.#set(this.#garbage, id, undefined),
+    has: (id) => this.#garbage.has(id),
+    all: () => [...this.#garbage.values()],
   };
 
   readonly versions: Versions = {
     all: () =>
-      [...this.#state.versions.values()]
+      [...this.#versions.values()]
         .map(({ info: { name, version }, stored: { bytes }, isUndone }) => {
           return { name, version, bytes, isUndone };
         })
         .sort((one, other) => one.version - other.version),
-    get: (name, version) => this.#state.versions.get(`${name} ${version}`),
-    add: (kept) => void this.#state.versions.set(`${kept.info.name} ${kept.info.version}`, kept),
-    remove: (name, version) => void this.#state.versions.delete(`${name} ${version}`),
+    get: (name, version) => this.#versions.get(`${name} ${version}`),
+    add: (kept) => this.#set(this.#versions, `${kept.info.name} ${kept.info.version}`, kept),
+    remove: (name, version) => this.#set(this.#versions, `${name} ${version}`, undefined),
     forget: () => undefined,
   };
 
   entries(): readonly Entry[] {
-    return Array.from(this.#state.rows.values(), ({ entry }) => entry).sort(
+    return Array.from(this.#rows.values(), ({ entry }) => entry).sort(
       (one, other) => one.seq - other.seq,
     );
   }
 
   info(name: string): VariableInfo | undefined {
-    return this.#state.rows.get(name)?.info;
+    return this.#rows.get(name)?.info;
   }
 
   listed(names: readonly string[]): readonly VariableInfo[] {
     return [...new Set(names)].flatMap((name) => {
       const info = this.info(name);
-      if (info?.input === undefined) return info ?? [];
-      const isLong = byteLength(JSON.stringify(info.input)) > limits.maxListedInputBytes;
-      if (!isLong) return info;
+      if (info === undefined || isListed(info.input)) return info ?? [];
       const { input: _, ...rest } = info;
       return rest;
     });
   }
 
   stored(name: string): Stored | undefined {
-    return this.#state.rows.get(name)?.stored;
+    return this.#rows.get(name)?.stored;
   }
 
   put({ entry, info, stored: given }: Row): void {
     const { body } = given;
     const stored = body instanceof Uint8Array ? { ...given, body: copyOf(body) } : given;
-    this.#state.rows.set(entry.name, { entry, info, stored });
+    this.#set(this.#rows, entry.name, { entry, info, stored });
   }
 
   change(info: VariableInfo): void {
@@ -104,7 +101,7 @@ class MemoryRows implements Rows {
   }
 
   remove(name: string): void {
-    this.#state.rows.delete(name);
+    this.#set(this.#rows, name, undefined);
   }
 
   touch(times: ReadonlyMap<string, number>): void {
@@ -116,45 +113,39 @@ class MemoryRows implements Rows {
   }
 
   tombstones(): readonly Tombstone[] {
-    return [...this.#state.tombstones.values()];
+    return [...this.#tombstones.values()];
   }
 
   addTombstone(tombstone: Tombstone): void {
     this.removeTombstone(tombstone.name);
-    this.#state.tombstones.set(tombstone.name, tombstone);
+    this.#tombstones.set(tombstone.name, tombstone);
   }
 
   removeTombstone(name: string): void {
-    this.#state.tombstones.delete(name);
+    this.#tombstones.delete(name);
   }
 
   numbers(): Readonly<Record<string, number>> {
-    return this.#state.numbers;
+    return this.#numbers;
   }
 
   saveNumbers(numbers: Readonly<Record<string, number>>): void {
-    this.#state.numbers = numbers;
+    this.#numbers = numbers;
   }
 
   transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
-    if (this.#isOpen) return work();
-    const before = this.#state;
-    this.#isOpen = true;
-    this.#state = {
-      rows: new Map(before.rows),
-      tombstones: new Map(before.tombstones),
-      chunks: new Map(before.chunks),
-      garbage: new Map(before.garbage),
-      versions: new Map(before.versions),
-      numbers: before.numbers,
-    };
+    if (this.#undo !== undefined) return work();
+    const undo: (() => void)[] = [];
+    const [tombstones, numbers] = [new Map(this.#tombstones), this.#numbers];
+    this.#undo = undo;
     try {
       return work();
     } catch (error) {
-      this.#state = before;
+      for (const takeBack of undo.reverse()) takeBack();
+      [this.#tombstones, this.#numbers] = [tombstones, numbers];
       throw error;
     } finally {
-      this.#isOpen = false;
+      this.#undo = undefined;
     }
   }
 
@@ -162,8 +153,17 @@ class MemoryRows implements Rows {
     // Nothing is cached: the rows are the only copy.
   }
 
+  /** Without a value, removes the entry. */
+  #set<Value>(map: Map<string, Value>, key: string, value: Value | undefined): void {
+    const before = map.get(key);
+    const put = (one: Value | undefined) =>
+      void (one === undefined ? map.delete(key) : map.set(key, one));
+    this.#undo?.push(() => put(before));
+    put(value);
+  }
+
   #change(name: string, change: (row: Row) => Row): void {
-    const row = this.#state.rows.get(name);
-    if (row !== undefined) this.#state.rows.set(name, change(row));
+    const row = this.#rows.get(name);
+    if (row !== undefined) this.#set(this.#rows, name, change(row));
   }
 }

@@ -3,7 +3,6 @@ import { requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import { byteLength } from "../value/encoding.ts";
-import { dueAt } from "./eviction.ts";
 import { flagged } from "./labels.ts";
 import type { Entry } from "./rows/rows.ts";
 import type { Changes } from "./variable-store.ts";
@@ -33,8 +32,7 @@ function copiedInput(input: Json): Json {
 export function changedInfo(info: VariableInfo, changes: Changes, nowMs: number): VariableInfo {
   const { expiresAt: before, ...rest } = info;
   const { ttlMs, pinned = info.pinned, description } = changes;
-  const dueMs = ttlMs === undefined || ttlMs === null ? undefined : dueAt({ ttlMs }, nowMs);
-  const expiresAt = ttlMs === undefined ? before : dueMs === undefined ? undefined : toIso(dueMs);
+  const expiresAt = ttlMs === undefined ? before : expiryOf(ttlMs, nowMs);
   return {
     ...rest,
     metadataVersion: (info.metadataVersion ?? 0) + 1,
@@ -44,16 +42,30 @@ export function changedInfo(info: VariableInfo, changes: Changes, nowMs: number)
   };
 }
 
-/** The fields of an entry that its metadata does not have. */
-interface OwnFields extends Pick<Entry, "seq" | "createdAtMs" | "run" | "inputDigest"> {
+/** Returns when a value that is written now expires; undefined if it does not. */
+export function expiryOf(ttlMs: number | null | undefined, nowMs: number): string | undefined {
+  const dueMs = Math.ceil(nowMs + (ttlMs ?? Infinity));
+  return dueMs <= MAX_DATE_MS ? toIso(dueMs) : undefined;
+}
+
+/** The latest time that a Date can represent (ECMA-262, Time Values). */
+const MAX_DATE_MS = 8.64e15;
+
+/** What an entry has, and metadata has not. */
+export interface OwnFields extends Pick<Entry, "createdAtMs" | "run" | "inputDigest"> {
+  /** When it is written. */
   readonly nowMs: number;
 }
 
 /** Returns the entry of a variable that is written now. */
-export function entryOf(info: VariableInfo, { nowMs, ...own }: OwnFields): Entry {
+export function entryOf(info: VariableInfo, seq: number, own: OwnFields): Entry {
   const { name, version, type, bytes, chars, expiresAt, pinned, visibility, tool, madeOf } = info;
+  const { createdAtMs, run, inputDigest, nowMs } = own;
   return {
-    ...own,
+    seq,
+    createdAtMs,
+    run,
+    inputDigest,
     name,
     version,
     type,
@@ -81,24 +93,18 @@ function clippedDescription(description: string): string {
 }
 
 /** Creates the tombstone of an evicted variable. */
-export function tombstoneOf(info: Evicted, eviction: Eviction): Tombstone {
-  const { name, version, tool, input } = info;
-  const { inputDigest, reason, atMs } = eviction;
-  return {
-    name,
-    version,
-    ...compact({ tool }),
-    // All tombstones are in memory at the same time.
-    ...(input === undefined || !isListed(input) ? {} : { input }),
-    ...compact({ inputDigest }),
-    ...(isRepeatable(info) && { isRepeatable: true }),
-    evictedAt: toIso(atMs),
-    reason,
-  };
+export function tombstoneOf(info: Evicted, { inputDigest, reason, atMs }: Eviction): Tombstone {
+  const { name, version, tool } = info;
+  // All tombstones are in memory at the same time.
+  const input = isListed(info.input) ? info.input : undefined;
+  const isRepeatable = input !== undefined && isMadeByCall(info) ? (true as const) : undefined;
+  const known = compact({ tool, input, inputDigest, isRepeatable });
+  return { name, version, ...known, evictedAt: toIso(atMs), reason };
 }
 
-function isListed(input: Json): boolean {
-  return byteLength(JSON.stringify(input)) <= limits.maxListedInputBytes;
+/** False for a long input: many variables are listed at once. */
+export function isListed(input: Json | undefined): boolean {
+  return input === undefined || byteLength(JSON.stringify(input)) <= limits.maxListedInputBytes;
 }
 
 type Evicted = Pick<
@@ -107,12 +113,11 @@ type Evicted = Pick<
 > &
   Partial<Pick<VariableInfo, "scope">>;
 
-/** A value that was edited or added to is made of itself. */
-function isRepeatable(info: Evicted): boolean {
-  const { name, tool, input, scope, visibility, trusted, flags = [], madeOf = {} } = info;
+/** True if a repeated call makes the same. A value that was edited or added to is made of itself. */
+function isMadeByCall(info: Evicted): boolean {
+  const { name, tool, scope, visibility, trusted, flags = [], madeOf = {} } = info;
   const isWhole = scope !== "run" && !Object.hasOwn(madeOf, name);
-  const isOpen = visibility === "model" && trusted && flags.length === 0;
-  return isWhole && isOpen && tool !== undefined && input !== undefined && isListed(input);
+  return isWhole && visibility === "model" && trusted && flags.length === 0 && tool !== undefined;
 }
 
 interface Eviction {

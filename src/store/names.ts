@@ -27,6 +27,12 @@ export function requireName(name: string): string {
   );
 }
 
+/** The error for a change of a computed variable. */
+export function readOnly(name: string): ByrefError {
+  const message = `$${name} is read-only. Write a variable of another name.`;
+  return new ByrefError("bad_name", message);
+}
+
 /** True for 1 to `maxNameChars` ASCII letters, digits and underscores, the first not a digit. */
 export function isValidName(name: string): boolean {
   return name.length <= limits.maxNameChars && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
@@ -38,7 +44,8 @@ export function toIdentifier(text: string): string {
   return trimUnderscores(plain.replaceAll(/_?\W+/g, "_"));
 }
 
-function trimUnderscores(text: string): string {
+/** Removes underscores at both ends. Cost: linear. */
+export function trimUnderscores(text: string): string {
   let start = 0;
   let end = text.length;
   while (start < end && text[start] === "_") start++;

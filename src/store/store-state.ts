@@ -1,15 +1,13 @@
 import * as limits from "../limits.ts";
-import type { Bodies } from "./bytes/bodies.ts";
+import { Bodies, type Bucket } from "./bytes/bodies.ts";
 import { StoredValue } from "./bytes/read-part.ts";
 import type { RecordsFormat } from "./bytes/receive.ts";
-import type { ComputedVariable } from "./computed.ts";
 import { EarlierVersions } from "./earlier-versions.ts";
 import type { Entry, Rows } from "./rows/rows.ts";
-import { dueMsOf, type Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
 import { tombstoneOf, toIso } from "./metadata.ts";
-import { UsedNumbers } from "./choose-name.ts";
 import { VariableIndex } from "./variable-index.ts";
+import type { ComputedVariable } from "./variable-store.ts";
 import type { OpenValue, Change, EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 import { compact, type Json } from "../value/json.ts";
 import { type Path, type Reading, readPath } from "../value/path.ts";
@@ -19,17 +17,24 @@ import { Work } from "../value/work.ts";
 /** Variables whose metadata is kept: more than a prompt lists. */
 const MAX_LISTED = 50;
 
-export interface StateOptions {
-  readonly rows: Rows;
-  readonly bodies: Bodies;
-  readonly csv: RecordsFormat | undefined;
-  readonly holds: Holds;
-  readonly now: () => number;
-  readonly idleMs: number;
-  /** Earlier versions of each variable. */
-  readonly keepVersions: number;
-  readonly onChange: (change: Change) => void;
-  readonly computed: (() => ComputedVariable | undefined) | undefined;
+export interface StoreOptions {
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  readonly newId?: () => string;
+  /** Default: none; large values stay in chunk rows. */
+  readonly bucket?: Bucket;
+  /** Formats that are read as records. Default: they are stored as bytes. */
+  readonly csv?: RecordsFormat;
+  /** Size of all values together. Default: `maxConversationBytes`. */
+  readonly quotaBytes?: number;
+  /** Earlier versions that are kept of each variable. Default: 2. */
+  readonly keepVersions?: number;
+  /** Time after which an unused variable is evicted. Default: `variableIdleMs`. */
+  readonly idleMs?: number;
+  /** Called when access times are waiting for `flushAccess`. */
+  readonly onAccess?: () => void;
+  /** Returns the variable that is computed, at once. Its name must be free. Default: there is none. */
+  readonly computed?: () => ComputedVariable | undefined;
 }
 
 /**
@@ -44,8 +49,12 @@ export class StoreState {
   /** Parsed, frozen values, by name; bounded by their stored bytes. */
   readonly cache = new Recent<Json>(limits.maxJsonBytes);
   readonly now: () => number;
+  readonly idleMs: number;
+  readonly quotaBytes: number;
   readonly index: VariableIndex;
-  readonly #options: StateOptions;
+  readonly holds = new Holds();
+  readonly observers = new Set<(change: Change) => void>();
+  readonly #computed: StoreOptions["computed"];
   /** Metadata that was listed lately, by name. Each model call requests the same list. */
   readonly #listed = new Recent<{ readonly seq: number; readonly info: VariableInfo }>(MAX_LISTED);
   #tombstones: Map<string, Tombstone> | undefined;
@@ -53,14 +62,26 @@ export class StoreState {
   /** Changes of the current transaction. */
   #changes: Change[] | undefined;
 
-  constructor(options: StateOptions) {
-    this.#options = options;
-    this.rows = options.rows;
-    this.bodies = options.bodies;
+  constructor(rows: Rows, options: StoreOptions) {
+    const {
+      bucket,
+      newId = () => crypto.randomUUID(),
+      keepVersions = limits.keptVersions,
+    } = options;
+    this.rows = rows;
+    this.bodies = new Bodies(rows, bucket, newId);
     this.csv = options.csv;
-    this.versions = new EarlierVersions(options.rows, this, options.keepVersions);
-    this.now = options.now;
-    this.index = new VariableIndex(options.rows);
+    this.versions = new EarlierVersions(rows, this, keepVersions);
+    this.now = options.now ?? Date.now;
+    this.idleMs = options.idleMs ?? limits.variableIdleMs;
+    this.quotaBytes = options.quotaBytes ?? limits.maxConversationBytes;
+    this.index = new VariableIndex(rows);
+    this.#computed = options.computed;
+  }
+
+  /** The size of all values together, with their earlier versions. */
+  get bytes(): number {
+    return this.index.bytes + this.versions.bytes;
   }
 
   /** Oldest first. */
@@ -72,15 +93,13 @@ export class StoreState {
   }
 
   get numbers(): UsedNumbers {
-    this.#numbers ??= new UsedNumbers(this.rows.numbers(), (base) =>
-      this.index.highestNumber(base),
-    );
+    this.#numbers ??= new UsedNumbers(this.rows.numbers(), this.index);
     return this.#numbers;
   }
 
   /** Returns the computed variable, if there is one. With a name, only if that is its name. */
   computed(name?: string): ComputedVariable | undefined {
-    const computed = this.#options.computed?.();
+    const computed = this.#computed?.();
     return name === undefined || computed?.info.name === name ? computed : undefined;
   }
 
@@ -116,14 +135,15 @@ export class StoreState {
     return found.reverse();
   }
 
-  /** Returns when the entry expires; Infinity if it is pinned or held. */
+  /** Returns when the entry expires: at the end of its ttl, or after `idleMs` without use; Infinity if never. */
   dueMs(entry: Entry): number {
-    const dueMs = dueMsOf(entry, this.#options.idleMs);
-    return dueMs < Infinity && this.#options.holds.has(entry.name) ? Infinity : dueMs;
+    if (!this.isEvictable(entry)) return Infinity;
+    return Math.min(entry.expiresAtMs ?? Infinity, entry.accessedAtMs + this.idleMs);
   }
 
-  isEvictable(entry: Entry): boolean {
-    return !entry.pinned && !this.#options.holds.has(entry.name);
+  /** False if the entry is pinned or held. */
+  isEvictable({ name, pinned }: Entry): boolean {
+    return !pinned && !this.holds.has(name);
   }
 
   /** Returns current metadata without long inputs, because many of them would not fit into one response. */
@@ -205,7 +225,7 @@ export class StoreState {
       return this.rows.transaction(() => {
         const result = work();
         // Last, so that observers receive no changes that are rolled back.
-        for (const change of changes) this.#options.onChange(this.#withStale(change));
+        for (const change of changes) this.#notify(change);
         return result;
       });
     } catch (error) {
@@ -268,7 +288,7 @@ export class StoreState {
   }
 
   dueReason({ expiresAtMs, accessedAtMs }: Entry): EvictionReason {
-    const isIdleFirst = (expiresAtMs ?? Infinity) > accessedAtMs + this.#options.idleMs;
+    const isIdleFirst = (expiresAtMs ?? Infinity) > accessedAtMs + this.idleMs;
     return isIdleFirst ? "idle" : "expired";
   }
 
@@ -278,9 +298,9 @@ export class StoreState {
     return tombstoneOf(info, { inputDigest: entry.inputDigest, reason, atMs });
   }
 
-  #withStale(change: Change): Change {
-    if (change.kind !== "saved") return change;
-    return { ...change, ...compact({ stale: this.index.staleBy(change.info.name) }) };
+  #notify(change: Change): void {
+    const stale = change.kind === "saved" ? this.index.staleBy(change.info.name) : undefined;
+    for (const observer of this.observers) observer({ ...change, ...compact({ stale }) });
   }
 
   queueChange(change: Change): void {
@@ -295,5 +315,67 @@ export class StoreState {
       if (this.tombstones.size <= limits.maxItems) break;
       this.removeTombstone(oldest);
     }
+  }
+}
+
+/** Variables that are in use and must not be evicted, such as those of a running turn or a waiting plan. */
+export class Holds {
+  readonly #byOwner = new Map<string, Set<string>>();
+
+  hold(owner: string, name: string): void {
+    const names = this.#byOwner.get(owner);
+    if (names === undefined) this.#byOwner.set(owner, new Set([name]));
+    else names.add(name);
+  }
+
+  /** Returns the names that the owner holds. */
+  names(owner: string): readonly string[] {
+    return [...(this.#byOwner.get(owner) ?? [])];
+  }
+
+  release(owner: string): void {
+    this.#byOwner.delete(owner);
+  }
+
+  has(name: string): boolean {
+    for (const names of this.#byOwner.values()) if (names.has(name)) return true;
+    return false;
+  }
+}
+
+const NO_NUMBER = -1;
+
+/** The highest number used for each base. Numbers are not reused, even after a delete. */
+class UsedNumbers {
+  readonly #highest: Map<string, number>;
+  readonly #index: VariableIndex;
+  readonly #counted = new Set<string>();
+
+  /** Existing names in the index count, noted or not. */
+  constructor(highest: Readonly<Record<string, number>>, index: VariableIndex) {
+    this.#highest = new Map(Object.entries(highest));
+    this.#index = index;
+  }
+
+  /** The highest used number of the base; -1 if none. */
+  highest(base: string): number {
+    if (!this.#counted.has(base)) {
+      this.#counted.add(base);
+      this.#raise(base, this.#index.highestNumber(base));
+    }
+    return this.#highest.get(base) ?? NO_NUMBER;
+  }
+
+  note(name: string): void {
+    const split = splitNumber(name);
+    if (split !== undefined) this.#raise(split.base, split.number);
+  }
+
+  #raise(base: string, number: number): void {
+    if (number > (this.#highest.get(base) ?? NO_NUMBER)) this.#highest.set(base, number);
+  }
+
+  toJSON(): Record<string, number> {
+    return Object.fromEntries(this.#highest);
   }
 }

@@ -1,20 +1,19 @@
 import { compact } from "../value/json.ts";
-import { type Content, isStored } from "./bytes/content.ts";
-import { tombstoneOf } from "./metadata.ts";
+import { ByrefError, requireAtMost } from "../errors.ts";
+import { type Content, isStored, locationOf, type Stored } from "./bytes/content.ts";
+import { redacted } from "./labels.ts";
+import { provenanceOf, toIso, tombstoneOf } from "./metadata.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
 import type { ExportedVariable, VariableRecord, VersionRecord } from "./variable-store.ts";
 import type { Tombstone, VariableInfo } from "./variable.ts";
-import type { Writer } from "./writer.ts";
 
 /** Copies all variables of a store into another one, one at a time. */
 export class StoreTransfer {
   readonly #state: StoreState;
-  readonly #writer: Writer;
 
-  constructor(state: StoreState, writer: Writer) {
+  constructor(state: StoreState) {
     this.#state = state;
-    this.#writer = writer;
   }
 
   /** The names of variables that have not expired, oldest first. */
@@ -36,10 +35,7 @@ export class StoreTransfer {
     const opened = this.#state.open(entry);
     if (opened === undefined) return undefined;
     const { run, inputDigest } = entry;
-    return {
-      ...opened,
-      ...compact({ run, inputDigest }),
-    };
+    return { ...opened, ...compact({ run, inputDigest }) };
   }
 
   /**
@@ -47,10 +43,31 @@ export class StoreTransfer {
    * not called. `content` must be received by this store; it is saved or discarded. Rejects with
    * `bad_name`, `conflict` (the name is taken) or `limit_exceeded`, because restoring evicts nothing.
    */
-  restore(record: VariableRecord, content: Content): Promise<VariableInfo> {
-    return this.#stored(content, (kept) => {
-      requireName(record.info.name);
-      return this.#writer.restore(record, kept);
+  restore({ info, run, inputDigest }: VariableRecord, content: Content): Promise<VariableInfo> {
+    return this.#placed(content, (place) => {
+      const { index, numbers, quotaBytes } = this.#state;
+      const { name, visibility } = info;
+      requireName(name);
+      if (index.get(name) !== undefined) {
+        throw new ByrefError("conflict", `The variable ${name} already exists.`);
+      }
+      const actual = this.#state.bytes + content.about.bytes;
+      const advice = "Raise the quota, or take fewer variables.";
+      requireAtMost(["maxConversationBytes", quotaBytes], actual, advice);
+      const nowMs = this.#state.now();
+      const stored = place();
+      const restored: VariableInfo = {
+        ...info,
+        ...redacted(content.about, visibility),
+        ...provenanceOf(info),
+        accessedAt: toIso(nowMs),
+        scope: run === undefined ? "conversation" : "run",
+        location: locationOf(stored.body),
+      };
+      const createdAtMs = Date.parse(info.createdAt);
+      index.put(restored, stored, { createdAtMs, run, inputDigest, nowMs });
+      numbers.note(name);
+      return restored;
     });
   }
 
@@ -67,20 +84,34 @@ export class StoreTransfer {
    * Restores an earlier version of a variable that was restored. `content` must be received by this store; it
    * is saved or discarded. A version that does not fit into the quota is left out.
    */
-  restoreVersion(record: VersionRecord, content: Content): Promise<void> {
-    return this.#stored(content, (kept) => this.#writer.restoreVersion(record, kept));
+  restoreVersion({ info, undone }: VersionRecord, content: Content): Promise<void> {
+    return this.#placed(content, (place) => {
+      const { index, versions, bytes, quotaBytes } = this.#state;
+      const hasRoom = bytes + content.about.bytes <= quotaBytes;
+      if (!hasRoom || index.get(info.name) === undefined) return;
+      const stored = place();
+      const restored: VariableInfo = {
+        ...info,
+        ...redacted(content.about, info.visibility),
+        accessedAt: info.updatedAt,
+        scope: "conversation",
+        location: locationOf(stored.body),
+      };
+      versions.add({ info: restored, stored, isUndone: undone === true });
+    });
   }
 
   /** Stores content that is too large for rows in the bucket, and commits what `restore` writes. */
-  async #stored<Result extends VariableInfo | void>(
+  async #placed<Result extends VariableInfo | void>(
     content: Content,
-    restore: (kept: Content) => Result,
+    restore: (place: () => Stored) => Result,
   ): Promise<Result> {
     const { bodies } = this.#state;
     let kept = content;
     try {
       if (bodies.belongsInBucket(content)) kept = await bodies.toBucket(content);
-      return this.#state.atomically<VariableInfo | void>(() => restore(kept)) as Result;
+      const work = () => restore(() => bodies.place(kept));
+      return this.#state.atomically<VariableInfo | void>(work) as Result;
     } finally {
       if (isStored(kept.body)) bodies.drop(kept.body);
     }

@@ -1,6 +1,7 @@
-import { changedEntry } from "./metadata.ts";
+import type { Stored } from "./bytes/content.ts";
+import { changedEntry, entryOf, type OwnFields } from "./metadata.ts";
 import { highestNumberIn } from "./names.ts";
-import type { Call, Entry, Row, Rows } from "./rows/rows.ts";
+import type { Entry, Rows } from "./rows/rows.ts";
 import type { NewerSource, VariableInfo } from "./variable.ts";
 import * as limits from "../limits.ts";
 
@@ -46,7 +47,7 @@ export class VariableIndex {
   }
 
   /** Returns a seq greater than every other. It follows the clock, so that this holds after deletes and restarts too. */
-  nextSeq(nowMs: number): number {
+  #nextSeq(nowMs: number): number {
     this.#load();
     this.#newestSeq = Math.max(this.#newestSeq + 1, Math.trunc(nowMs) * SEQS_PER_MS);
     return this.#newestSeq;
@@ -64,13 +65,6 @@ export class VariableIndex {
   /** Returns the entries of runs, oldest first. */
   ofRuns(): readonly Entry[] {
     return this.values().filter(({ run }) => run !== undefined);
-  }
-
-  /** Returns the entries that the call created, oldest first. */
-  ofCall(call: Call): readonly Entry[] {
-    return this.values().filter(
-      ({ tool, inputDigest }) => tool === call.tool && inputDigest === call.inputDigest,
-    );
   }
 
   /** What is newer than the versions that the variable is made of, directly or not; undefined if nothing is. */
@@ -108,10 +102,11 @@ export class VariableIndex {
   }
 
   /** Inserts a variable, or replaces one and makes it the newest. */
-  put(row: Row): void {
-    this.#drop(row.entry.name);
-    this.#add(row.entry);
-    this.#rows.put(row);
+  put(info: VariableInfo, stored: Stored, own: OwnFields): void {
+    const entry = entryOf(info, this.#nextSeq(own.nowMs), own);
+    this.#drop(info.name);
+    this.#add(entry);
+    this.#rows.put({ entry, info, stored });
   }
 
   remove(name: string): void {

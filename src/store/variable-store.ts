@@ -152,6 +152,19 @@ export interface Variables {
   delete(name: string): boolean;
 }
 
+/**
+ * A variable without rows of its own: its value is made from other data whenever it is read. It is listed and
+ * read like any other. It cannot be written, evicted or exported, and no other variable gets its name.
+ */
+export interface ComputedVariable {
+  /** Has `readOnly`. The sizes are those of the value as JSON. */
+  readonly info: VariableInfo;
+  /** Reads the value at a path, frozen, in parts. Rejects as `Variables.readPath` does. */
+  readPath(path: Path, work: Work): Promise<Reading>;
+  /** Opens the value as JSON. Reading rejects with `conflict` if its source was changed meanwhile. */
+  open(): OpenValue;
+}
+
 /** A write of a user's value. It replaces the value, and has the labels of what it was made of. */
 export interface UserWrite
   extends

@@ -1,19 +1,15 @@
 import { compact, type Json } from "../value/json.ts";
-import * as limits from "../limits.ts";
 import { type Path, type Reading, valueIn } from "../value/path.ts";
 import { Work } from "../value/work.ts";
 import { Batch, only } from "./batch.ts";
-import { Bodies, type Bucket } from "./bytes/bodies.ts";
 import { StoredValue } from "./bytes/read-part.ts";
 import { Content, isStored, storedOf } from "./bytes/content.ts";
-import { type ComputedVariable, readOnly } from "./computed.ts";
 import type { EarlierVersion } from "./earlier-versions.ts";
 import type { Entry, Rows } from "./rows/rows.ts";
-import { Holds } from "./eviction.ts";
-import { splitNumber } from "./names.ts";
+import { readOnly, splitNumber } from "./names.ts";
 import { changedInfo } from "./metadata.ts";
-import { receive, receiveTable, type ReadingOptions, type RecordsFormat } from "./bytes/receive.ts";
-import { StoreState } from "./store-state.ts";
+import { receive, receiveTable, type ReadingOptions } from "./bytes/receive.ts";
+import { type Holds, type StoreOptions, StoreState } from "./store-state.ts";
 import { StoreTransfer } from "./store-transfer.ts";
 import type {
   Changes,
@@ -28,26 +24,6 @@ import type {
 import type { OpenValue, Change, Glance, Tombstone, VariableInfo } from "./variable.ts";
 import { Writer } from "./writer.ts";
 
-export interface StoreOptions {
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
-  readonly newId?: () => string;
-  /** Default: none; large values stay in chunk rows. */
-  readonly bucket?: Bucket;
-  /** Formats that are read as records. Default: they are stored as bytes. */
-  readonly csv?: RecordsFormat;
-  /** Size of all values together. Default: `maxConversationBytes`. */
-  readonly quotaBytes?: number;
-  /** Earlier versions that are kept of each variable. Default: 2. */
-  readonly keepVersions?: number;
-  /** Time after which an unused variable is evicted. Default: `variableIdleMs`. */
-  readonly idleMs?: number;
-  /** Called when access times are waiting for `flushAccess`. */
-  readonly onAccess?: () => void;
-  /** Returns the variable that is computed, at once. Its name must be free. Default: there is none. */
-  readonly computed?: () => ComputedVariable | undefined;
-}
-
 /**
  * All variables of one conversation, stored in any kind of rows, with operations on the whole set. Subclasses:
  * `MemoryStore`, `SqlStore`.
@@ -56,36 +32,19 @@ export class VariableStore implements Variables {
   /** The values of who asks, where an agent may use them (`withUser`). */
   readonly user: AskingUser | undefined;
   /** Variables that must not be evicted. */
-  readonly holds = new Holds();
+  readonly holds: Holds;
   /** Exports all variables, or imports them from another store. */
   readonly transfer: StoreTransfer;
   readonly #state: StoreState;
-  readonly #bodies: Bodies;
   readonly #writer: Writer;
-  readonly #idleMs: number;
   readonly #onAccess: () => void;
-  readonly #observers = new Set<(change: Change) => void>();
 
   constructor(rows: Rows, options: StoreOptions) {
-    const { now = Date.now, newId = () => crypto.randomUUID(), bucket } = options;
-    this.#idleMs = options.idleMs ?? limits.variableIdleMs;
+    this.#state = new StoreState(rows, options);
+    this.#writer = new Writer(this.#state);
     this.#onAccess = options.onAccess ?? (() => undefined);
-    this.#bodies = new Bodies(rows, bucket, newId);
-    this.#state = new StoreState({
-      rows,
-      bodies: this.#bodies,
-      csv: options.csv,
-      holds: this.holds,
-      now,
-      idleMs: this.#idleMs,
-      keepVersions: options.keepVersions ?? limits.keptVersions,
-      computed: options.computed,
-      onChange: (change) => {
-        for (const observer of this.#observers) observer(change);
-      },
-    });
-    this.#writer = new Writer(this.#state, options.quotaBytes ?? limits.maxConversationBytes);
-    this.transfer = new StoreTransfer(this.#state, this.#writer);
+    this.holds = this.#state.holds;
+    this.transfer = new StoreTransfer(this.#state);
   }
 
   async save(write: Write): Promise<VariableInfo> {
@@ -109,7 +68,7 @@ export class VariableStore implements Variables {
   }
 
   receive(stream: AsyncIterable<Uint8Array>, mediaType: string): Promise<Content> {
-    return receive(stream, mediaType, this.#bodies);
+    return receive(stream, mediaType, this.#state.bodies);
   }
 
   /**
@@ -124,7 +83,7 @@ export class VariableStore implements Variables {
     const { csv } = this.#state;
     const meter = csv?.begin(mediaType, reading);
     if (meter === undefined) return undefined;
-    const content = await receiveTable(stream, meter, this.#bodies);
+    const content = await receiveTable(stream, meter, this.#state.bodies);
     if (isStored(content.body) || content.body instanceof Uint8Array) return content;
     return new Content({
       ...content,
@@ -208,7 +167,7 @@ export class VariableStore implements Variables {
 
   /** The size of all values together, with their earlier versions. */
   bytes(): number {
-    return this.#state.index.bytes + this.#state.versions.bytes;
+    return this.#state.bytes;
   }
 
   couldBegin(prefix: string): boolean {
@@ -293,7 +252,7 @@ export class VariableStore implements Variables {
 
   /** Discards a received value that will not be saved. */
   discard({ body }: Content): void {
-    if (isStored(body)) this.#bodies.drop(body);
+    if (isStored(body)) this.#state.bodies.drop(body);
   }
 
   /** Writes pending access times to the rows. */
@@ -305,12 +264,12 @@ export class VariableStore implements Variables {
 
   /** True if there are bytes to sweep. */
   hasGarbage(): boolean {
-    return this.#bodies.hasGarbage();
+    return this.#state.bodies.hasGarbage();
   }
 
   /** Removes stored bytes that belong to no variable, or never did. True if none are left. */
   sweep(): Promise<boolean> {
-    return this.#bodies.sweep();
+    return this.#state.bodies.sweep();
   }
 
   /**
@@ -318,8 +277,8 @@ export class VariableStore implements Variables {
    * observer throws rolls the transaction back. Returns a function that removes the observer.
    */
   observe(observer: (change: Change) => void): () => void {
-    this.#observers.add(observer);
-    return () => this.#observers.delete(observer);
+    this.#state.observers.add(observer);
+    return () => this.#state.observers.delete(observer);
   }
 
   /** Discards the state in memory. Call it after rolling back a transaction around this store's calls. */
@@ -338,7 +297,7 @@ export class VariableStore implements Variables {
   }
 
   #isUnwritten({ accessedAtMs, writtenAccessMs }: Entry): boolean {
-    return accessedAtMs - writtenAccessMs >= this.#idleMs / ACCESS_STEPS;
+    return accessedAtMs - writtenAccessMs >= this.#state.idleMs / ACCESS_STEPS;
   }
 
   /** Removes variables. Call it in a transaction. */

@@ -59,14 +59,8 @@ function appended(existing: Json, value: Json): Json {
 }
 
 function merged(existing: Json, value: Json): Json {
-  if (isJsonObject(existing) && isJsonObject(value)) return mergedObjects(existing, value);
-  throw mismatch("merge into", existing, value);
-}
-
-function mergedObjects(
-  existing: Readonly<Record<string, Json>>,
-  value: Readonly<Record<string, Json>>,
-) {
+  if (!isJsonObject(existing) || !isJsonObject(value))
+    throw mismatch("merge into", existing, value);
   const entries = new Map(Object.entries(existing));
   for (const [key, inner] of Object.entries(value)) {
     const before = entries.get(key);

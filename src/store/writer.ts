@@ -1,15 +1,18 @@
 import { compact } from "../value/json.ts";
-import { ByrefError, limitExceeded, requireAtMost } from "../errors.ts";
-import * as limits from "../limits.ts";
-import { type Content, isStored, locationOf, type Stored, storedOf } from "./bytes/content.ts";
-import { chooseName, type TakenNames } from "./choose-name.ts";
-import { readOnly } from "./computed.ts";
-import type { Entry, Row } from "./rows/rows.ts";
-import { dueAt, entriesToEvict } from "./eviction.ts";
-import { highestNumberIn } from "./names.ts";
-import { entryOf, provenanceOf, toIso } from "./metadata.ts";
+import { limitExceeded } from "../errors.ts";
+import { type Content, locationOf, type Stored } from "./bytes/content.ts";
+import type { Entry } from "./rows/rows.ts";
+import {
+  automaticBase,
+  highestNumberIn,
+  MAX_BASE_CHARS,
+  readOnly,
+  requireName,
+  splitNumber,
+} from "./names.ts";
+import { expiryOf, provenanceOf, toIso } from "./metadata.ts";
 import type { StoreState } from "./store-state.ts";
-import type { VariableRecord, VersionRecord, Write } from "./variable-store.ts";
+import type { Write } from "./variable-store.ts";
 import { flagged, redacted, strictestVisibility } from "./labels.ts";
 import type { VariableInfo } from "./variable.ts";
 import { extending, isExtension, keepingMetadata, madeOfAfter, sourcesOf } from "./write-mode.ts";
@@ -17,11 +20,9 @@ import { extending, isExtension, keepingMetadata, madeOfAfter, sourcesOf } from 
 /** Writes variables whose content is ready. */
 export class Writer {
   readonly #state: StoreState;
-  readonly #quotaBytes: number;
 
-  constructor(state: StoreState, quotaBytes: number) {
+  constructor(state: StoreState) {
     this.#state = state;
-    this.#quotaBytes = quotaBytes;
   }
 
   /** Writes a variable. Above the quota it evicts others, but none of `kept`. Call it in a transaction. */
@@ -29,21 +30,20 @@ export class Writer {
     const { index, numbers, rows, cache } = this.#state;
     const nowMs = this.#state.now();
     const write = this.#completed(given, nowMs);
-    const name = chooseName(write, this.#taken);
+    const name = chooseName(write, this.#state);
     if (this.#state.computed(name) !== undefined) throw readOnly(name);
     const needed = { bytes: content.about.bytes, keeps: this.#keepsVersion(name, write) };
     const keeps = this.#makeRoom(name, needed, kept);
     const before = index.get(name) === undefined ? undefined : rows.stored(name);
     if (before !== undefined) this.#replace(name, before, { keeps });
-    const row = this.#rowOf(name, write, { content, nowMs });
-    index.put(row);
+    const info = this.#write(name, write, { content, nowMs });
     this.#state.removeTombstone(name);
     numbers.note(name);
     cache.delete(name);
     if (content.value !== undefined)
       cache.set(name, content.value, Math.max(content.about.bytes, content.about.chars));
-    this.#state.queueChange({ kind: "saved", info: row.info });
-    return row.info;
+    this.#state.queueChange({ kind: "saved", info });
+    return info;
   }
 
   /**
@@ -56,15 +56,9 @@ export class Writer {
     const info = this.#state.info(name);
     const stored = rows.stored(name);
     const earlier = versions.undoable(name);
-    if (
-      current === undefined ||
-      info === undefined ||
-      stored === undefined ||
-      earlier === undefined
-    ) {
-      return undefined;
-    }
-    versions.take(name, earlier.info.version);
+    if (!(current && info && stored && earlier)) return undefined;
+    // Its body belongs to the variable again.
+    rows.versions.remove(name, earlier.info.version);
     versions.add({ info, stored, isUndone: true });
     const nowMs = this.#state.now();
     const { pinned, expiresAt, createdAt, scope } = info;
@@ -81,60 +75,10 @@ export class Writer {
       visibility: strictestVisibility([info.visibility, earlier.info.visibility]),
       ...compact({ expiresAt }),
     };
-    const { createdAtMs, run, inputDigest } = current;
-    const own = { seq: index.nextSeq(nowMs), createdAtMs, run, inputDigest, nowMs };
-    index.put({ entry: entryOf(after, own), info: after, stored: earlier.stored });
+    index.put(after, earlier.stored, { ...current, nowMs });
     cache.delete(name);
     this.#state.queueChange({ kind: "saved", info: after });
     return after;
-  }
-
-  /** Restores a variable from another store. Evicts nothing and calls no observers. Call it in a transaction. */
-  restore({ info, run, inputDigest }: VariableRecord, content: Content): VariableInfo {
-    const { index, numbers } = this.#state;
-    const { name, visibility } = info;
-    if (index.get(name) !== undefined) {
-      throw new ByrefError("conflict", `The variable ${name} already exists.`);
-    }
-    this.#requireRoom(content.about.bytes);
-    const nowMs = this.#state.now();
-    const stored = this.#stored(content);
-    const restored: VariableInfo = {
-      ...info,
-      ...redacted(content.about, visibility),
-      ...provenanceOf(info),
-      accessedAt: toIso(nowMs),
-      scope: run === undefined ? "conversation" : "run",
-      location: locationOf(stored.body),
-    };
-    const createdAtMs = Date.parse(info.createdAt);
-    const own = { seq: index.nextSeq(nowMs), createdAtMs, run, inputDigest, nowMs };
-    index.put({ entry: entryOf(restored, own), info: restored, stored });
-    numbers.note(name);
-    return restored;
-  }
-
-  /** Restores an earlier version from another store, if there is room. Call it in a transaction. */
-  restoreVersion({ info, undone }: VersionRecord, content: Content): void {
-    const { index, versions } = this.#state;
-    const { bytes } = content.about;
-    const hasRoom = index.bytes + versions.bytes + bytes <= this.#quotaBytes;
-    if (!hasRoom || index.get(info.name) === undefined) return;
-    const stored = this.#stored(content);
-    const restored: VariableInfo = {
-      ...info,
-      ...redacted(content.about, info.visibility),
-      accessedAt: info.updatedAt,
-      scope: "conversation",
-      location: locationOf(stored.body),
-    };
-    versions.add({ info: restored, stored, isUndone: undone === true });
-  }
-
-  #requireRoom(bytes: number): void {
-    const actual = this.#state.index.bytes + this.#state.versions.bytes + bytes;
-    const advice = "Raise the quota, or take fewer variables.";
-    requireAtMost(["maxConversationBytes", this.#quotaBytes], actual, advice);
   }
 
   /** Completes the write with the metadata that it keeps from the existing variable. */
@@ -150,15 +94,15 @@ export class Writer {
     return entry?.run === undefined ? extended : { ...extended, run: entry.run };
   }
 
-  #rowOf(name: string, write: Write, given: { content: Content; nowMs: number }): Row {
-    const { index, tombstones } = this.#state;
+  #write(name: string, write: Write, given: { content: Content; nowMs: number }): VariableInfo {
+    const { bodies, index, tombstones } = this.#state;
     const { content, nowMs } = given;
     const { run } = write;
-    const stored = this.#stored(content);
+    const stored = bodies.place(content);
     const previous = index.get(name);
     const createdAtMs = previous?.createdAtMs ?? nowMs;
     const visibility = write.visibility ?? previous?.visibility ?? "model";
-    const expiresAtMs = dueAt(write, nowMs);
+    const expiresAt = expiryOf(write.ttlMs, nowMs);
     const info: VariableInfo = {
       name,
       version: 1 + (previous?.version ?? tombstones.get(name)?.version ?? 0),
@@ -167,7 +111,7 @@ export class Writer {
       createdAt: toIso(createdAtMs),
       updatedAt: toIso(nowMs),
       accessedAt: toIso(nowMs),
-      ...(expiresAtMs === undefined ? {} : { expiresAt: toIso(expiresAtMs) }),
+      ...compact({ expiresAt }),
       pinned: write.pinned ?? false,
       scope: run === undefined ? "conversation" : "run",
       visibility,
@@ -178,18 +122,8 @@ export class Writer {
       location: locationOf(stored.body),
     };
     const inputDigest = typeof write.name === "object" ? write.name.inputDigest : undefined;
-    const own = { seq: index.nextSeq(nowMs), createdAtMs, run, inputDigest, nowMs };
-    return { entry: entryOf(info, own), info, stored };
-  }
-
-  /** Stores the body in the row if it fits, else in chunk rows. A body that is stored already is claimed. */
-  #stored(content: Content): Stored {
-    const { bodies } = this.#state;
-    const stored = storedOf(content);
-    const { body, bytes } = stored;
-    if (isStored(body)) bodies.claim(body);
-    else if (bytes > limits.maxRowBytes) return { ...stored, body: bodies.toChunks(body) };
-    return stored;
+    index.put(info, stored, { createdAtMs, run, inputDigest, nowMs });
+    return info;
   }
 
   /** True if the write requests it, and the current value may be read later. */
@@ -212,8 +146,7 @@ export class Writer {
    * it evicts anything. Returns true if the value that is replaced can be kept, too.
    */
   #makeRoom(name: string, { bytes, keeps }: Needed, kept: ReadonlySet<string>): boolean {
-    const { index, versions } = this.#state;
-    const maximum = this.#quotaBytes;
+    const { index, versions, quotaBytes: maximum } = this.#state;
     const before = index.get(name)?.bytes ?? 0;
     const actual = index.bytes - before + bytes;
     versions.makeRoom(actual + (keeps ? before : 0) + versions.bytes - maximum);
@@ -233,32 +166,82 @@ export class Writer {
     this.#state.evict(evicted, (entry) => (isDue(entry) ? this.#state.dueReason(entry) : "quota"));
     return false;
   }
+}
 
-  /** The names of variables and of evicted variables. */
-  get #taken(): TakenNames {
-    const { index, tombstones, numbers } = this.#state;
-    return {
-      has: (name) =>
-        index.get(name) !== undefined ||
-        tombstones.has(name) ||
-        this.#state.computed(name) !== undefined,
-      ofCall: (call) => {
-        const evicted = [...tombstones.values()].filter(
-          ({ tool, inputDigest }) => tool === call.tool && inputDigest === call.inputDigest,
-        );
-        return [...index.ofCall(call), ...evicted].map(({ name }) => name);
-      },
-      highestNumber: (base, ending) => {
-        if (ending === "") return numbers.highest(base);
-        const names = [...index.ofRuns().map(({ name }) => name), ...tombstones.keys()];
-        return highestNumberIn(names, base, ending);
-      },
-    };
+/**
+ * Chooses the name under which a value is saved. A repeated call of the same tool gets its previous name,
+ * and so a new version. Another call whose name is taken gets the next unused number. A variable of a run
+ * has the run id as a suffix, and a base that is unique without it, because the run refers to the variable
+ * by the base.
+ */
+function chooseName(
+  write: Pick<Write, "name" | "tool" | "mode" | "run">,
+  state: StoreState,
+): string {
+  const { name = { base: "variable", numbered: true, inputDigest: "" }, tool } = write;
+  const { index, tombstones, numbers } = state;
+  if (typeof name === "string") {
+    requireName(name);
+    if (write.mode !== "new") return name;
+    // The first of `name_000`, `name_001` … above every used number.
+    const number = String(numbers.highest(name) + 1).padStart(3, "0");
+    return requireName(`${name}_${number}`);
   }
+  const ending = write.run === undefined ? "" : `_${write.run}`;
+  const base = automaticBase(name.base).slice(0, Math.max(MAX_BASE_CHARS - ending.length, 1));
+  const same = [...index.values(), ...tombstones.values()].find(
+    (one) =>
+      tool !== undefined &&
+      one.tool === tool &&
+      one.inputDigest === name.inputDigest &&
+      isOf(base, one.name, ending),
+  );
+  if (same !== undefined) return same.name;
+  const isTaken = (one: string) =>
+    index.get(one) !== undefined || tombstones.has(one) || state.computed(one) !== undefined;
+  if (!name.numbered && !isTaken(base) && !isTaken(base + ending)) return `${base}${ending}`;
+  // The name without a number counts as the first, so the next one is `_2`.
+  let highest = Math.max(name.numbered ? 0 : 1, numbers.highest(base));
+  if (ending !== "") {
+    const names = [...index.ofRuns().map((entry) => entry.name), ...tombstones.keys()];
+    highest = Math.max(highest, highestNumberIn(names, base, ending));
+  }
+  // A caller may have chosen a name with this run's suffix.
+  while (isTaken(`${base}_${highest + 1}${ending}`)) highest++;
+  return `${base}_${highest + 1}${ending}`;
+}
+
+/** True if the name is the base, with or without a number, followed by the ending. */
+function isOf(base: string, name: string, ending: string): boolean {
+  if (!name.endsWith(ending)) return false;
+  const stem = name.slice(0, name.length - ending.length);
+  return stem === base || splitNumber(stem)?.base === base;
 }
 
 interface Needed {
   readonly bytes: number;
   /** True if the current value is kept as an earlier version. */
   readonly keeps: boolean;
+}
+
+/**
+ * Selects entries to evict so that `bytes` become free; undefined if all of them are not enough. Expired
+ * entries come first, because readers can no longer see them; then the least recently used.
+ */
+function entriesToEvict(
+  entries: readonly Entry[],
+  { bytes, isDue }: { readonly bytes: number; readonly isDue: (entry: Entry) => boolean },
+): readonly Entry[] | undefined {
+  const ordered = entries.toSorted(
+    (one, other) =>
+      Number(isDue(other)) - Number(isDue(one)) ||
+      one.accessedAtMs - other.accessedAtMs ||
+      one.seq - other.seq,
+  );
+  let free = 0;
+  for (const [index, entry] of ordered.entries()) {
+    free += entry.bytes;
+    if (free >= bytes) return ordered.slice(0, index + 1);
+  }
+  return undefined;
 }

@@ -91,9 +91,7 @@ export function fileContent(value: Json, format: FileFormat): FileContent {
 }
 
 function csv(value: Json): string {
-  const isEmpty = !isScalar(value) && isJsonArray(value) && value.length === 0;
-  if (isEmpty) return "";
-  if (isScalar(value) || !isJsonArray(value) || !isTable(value)) {
+  if (!isJsonArray(value) || (value.length > 0 && !isTable(value))) {
     const message = "CSV is for an array of flat objects; export this as json.";
     throw new ByrefError("bad_value", message);
   }

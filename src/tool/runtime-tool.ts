@@ -1,5 +1,6 @@
 import * as limits from "../limits.ts";
 import type { Json } from "../value/json.ts";
+import { jsonChars } from "../value/json-text.ts";
 import type * as z from "zod";
 import type { Lookup } from "../reference/lookup.ts";
 import type { Unresolved } from "../reference/expand.ts";
@@ -111,14 +112,9 @@ export function runtimeTool<Schema extends z.ZodType>(tool: RuntimeTool<Schema>)
  */
 export const MAX_COUNT = 1e8;
 
-/** Length as JSON, in UTF-16 units. */
-export function charsOf(output: Json): number {
-  return JSON.stringify(output).length;
-}
-
 /** True if the output has at most `limits.maxVariableOutputChars` as JSON. */
 export function fits(output: Json): boolean {
-  return charsOf(output) <= limits.maxVariableOutputChars;
+  return jsonChars(output, limits.maxVariableOutputChars) <= limits.maxVariableOutputChars;
 }
 
 /** Returns the longest start of the text that takes at most `chars` characters inside of a JSON string. */

@@ -3,8 +3,8 @@ import { compact, isObject, type Json } from "../value/json.ts";
 import type { JSONSchema7 } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { type Reference, type Syntax, wholeView } from "../reference/reference.ts";
-import { readOnly } from "../store/computed.ts";
+import { type Reference, type Syntax, wholeReference } from "../reference/reference.ts";
+import { readOnly } from "../store/names.ts";
 import type { Variables } from "../store/variable-store.ts";
 import { formatPath } from "../value/path.ts";
 
@@ -113,15 +113,9 @@ function placeIn(text: string, prefix: string): Place {
 }
 
 function placeOf(text: string): Place | undefined {
-  for (const syntax of syntaxes) {
-    if (!text.startsWith(syntax.opening)) continue;
-    const match = syntax.match(wholeView(text, 0));
-    if (match.kind !== "whole" || match.end !== text.length) continue;
-    const { name, path } = match.reference;
-    const isPlace = path.every((segment) => "key" in segment || "index" in segment);
-    if (isPlace) return { name, path, source: text };
-  }
-  return undefined;
+  const whole = wholeReference(text, syntaxes);
+  const isPlace = whole?.reference.path.every((step) => "key" in step || "index" in step);
+  return whole && isPlace === true ? { ...whole.reference, source: text } : undefined;
 }
 
 function requireWritable({ name, source }: Place): void {
@@ -189,15 +183,11 @@ export interface Split {
 export function splitInput(given: Json): Split {
   if (!isObject(given)) return { input: given };
   const { [OUTPUT_PATH]: target, [DESCRIPTION]: description, ...rest } = given;
-  const path = textOf(target, OUTPUT_PATH);
-  const descriptionText = textOf(description, DESCRIPTION);
-  return {
-    input: rest,
-    ...compact({ target: path }),
-    ...(descriptionText === undefined
-      ? {}
-      : { description: descriptionText.slice(0, limits.maxDescriptionChars) }),
+  const texts = {
+    target: textOf(target, OUTPUT_PATH),
+    description: textOf(description, DESCRIPTION)?.slice(0, limits.maxDescriptionChars),
   };
+  return { input: rest, ...compact(texts) };
 }
 
 function textOf(value: unknown, name: string): string | undefined {

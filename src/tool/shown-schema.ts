@@ -3,6 +3,7 @@ import type { JSONSchema7 } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { nearest } from "../reference/near.ts";
+import { trimUnderscores } from "../store/names.ts";
 import type { Syntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
 import { compact, isJsonObject, isObject, type Json } from "../value/json.ts";
@@ -72,7 +73,7 @@ function withPlainNames(schema: JSONSchema7): Pick<ShownSchema, "schema" | "name
   const names = new Map<string, string>();
   const renamed = Object.entries(properties).map(([own, definition]) => {
     if (PARAMETER.test(own)) return [own, definition];
-    const plain = own.replaceAll(/[^\w.-]+/g, "_").replaceAll(/^_+|_+$/g, "");
+    const plain = trimUnderscores(own.replaceAll(/[^\w.-]+/g, "_"));
     const start = plain.slice(0, MAX_PARAMETER_CHARS) || "parameter";
     let name = start;
     for (let count = 2; Object.hasOwn(properties, name) || names.has(name); count++)

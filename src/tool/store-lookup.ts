@@ -8,7 +8,6 @@ import type { Variables } from "../store/variable-store.ts";
 import type { Glance, Tombstone, VariableInfo } from "../store/variable.ts";
 import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";
-import type { Reading } from "../value/path.ts";
 
 /** Limits of what a lookup returns and reveals. */
 export interface LookupOptions {
@@ -24,6 +23,7 @@ export interface LookupOptions {
   readonly onUsed?: (name: string) => void;
 }
 
+/** Whatever is wrong with a reference into a guarded value: errors must not reveal its content. */
 const NOT_FOUND: Missing = { found: false, reason: "path" };
 
 /** Resolves references to the variables of a conversation. */
@@ -44,13 +44,27 @@ export function lookupInStore(store: Variables, options: LookupOptions = {}): Lo
 }
 
 async function read(reference: Reference, options: ReadState): Promise<Found | Missing> {
-  const { store, work, glance } = options;
+  const { store, work, glance, hidesUntrusted = false } = options;
+  const { name, path } = reference;
+  const isGuarded = glance.visibility !== "model";
   try {
-    const reading = await store.readPath(reference.name, reference.path, work);
-    return answer(reference, reading, options);
+    const reading = await store.readPath(name, path, work);
+    if (reading === undefined) return missing(reference, store, work);
+    const answer = answerFrom(reference, reading, work);
+    if (!answer.found) {
+      const isHidden = isGuarded || (hidesUntrusted && store.info(name)?.trusted === false);
+      return isHidden ? NOT_FOUND : answer;
+    }
+    const isInert = isGuarded || glance.flags?.includes("composed") === true;
+    return {
+      ...answer,
+      name,
+      version: glance.version,
+      ...(path.length === 0 ? { chars: glance.chars } : {}),
+      ...(isInert ? { inert: true } : {}),
+    };
   } catch (error) {
-    // A guarded value has one error, whatever is wrong with the reference.
-    return glance.visibility === "model" ? unreadable(error) : NOT_FOUND;
+    return isGuarded ? NOT_FOUND : unreadable(error);
   }
 }
 
@@ -67,30 +81,6 @@ interface ReadState extends LookupOptions {
   readonly work: LookupWork;
   /** The variable when it was read. Another variable may have its name by now. */
   readonly glance: Glance;
-}
-
-function answer(
-  reference: Reference,
-  reading: Reading | undefined,
-  { store, work, glance, hidesUntrusted = false }: ReadState,
-): Found | Missing {
-  if (reading === undefined) return missing(reference, store, work);
-  const { name, path } = reference;
-  const found = answerFrom(reference, reading, work);
-  const isGuarded = glance.visibility !== "model";
-  // Errors must not reveal the content of a guarded value.
-  if (!found.found) {
-    const isHidden = hidesUntrusted && store.info(name)?.trusted === false;
-    return isGuarded || isHidden ? NOT_FOUND : found;
-  }
-  const isInert = isGuarded || glance.flags?.includes("composed") === true;
-  return {
-    ...found,
-    name,
-    version: glance.version,
-    ...(path.length === 0 ? { chars: glance.chars } : {}),
-    ...(isInert ? { inert: true } : {}),
-  };
 }
 
 /** Reads the stored bytes of all of a variable. */

@@ -9,7 +9,7 @@ import type { ToolSet } from "ai";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/lookup.ts";
-import { needsIn } from "../reference/needs-in.ts";
+import { needsIn } from "../reference/references-in.ts";
 import type { Reference } from "../reference/reference.ts";
 import { problemFrom } from "../reference/reference-problem.ts";
 import { type Resolution, resolveReferences } from "../reference/resolve.ts";
@@ -50,7 +50,6 @@ import {
 import {
   locateReference,
   lookupFor,
-  nameFor,
   ownedBy,
   scopeFor,
   ScopedStore,
@@ -189,7 +188,7 @@ function wrapped(tool: Callable, shown: AnyTool): WrappedTool {
   return {
     name: tool.name,
     shown,
-    flow: (input, call) => flowOf(tool, withOwnNames(input, tool.names), call),
+    flow: (input) => flowOf(tool, withOwnNames(input, tool.names)),
     prepare: (input, call) => prepare(tool, withOwnNames(input, tool.names), call),
   };
 }
@@ -197,7 +196,7 @@ function wrapped(tool: Callable, shown: AnyTool): WrappedTool {
 // What a call reads and writes, before it is prepared.
 
 /** Returns the flow of a call. Never throws: an input that cannot be used fails when it is prepared. */
-function flowOf(tool: Callable, written: Json, { scope }: Pick<CallOptions, "scope">): CallFlow {
+function flowOf(tool: Callable, written: Json): CallFlow {
   const { name, own, options, target } = tool;
   const { store, syntaxes, naming } = options;
   const { input, target: chosen } =
@@ -205,30 +204,26 @@ function flowOf(tool: Callable, written: Json, { scope }: Pick<CallOptions, "sco
       ? orElse<Split>(() => splitInput(written), { input: written })
       : { input: written };
   const wanted = typeof target === "string" ? target : chosen;
-  const stored = (one: string) => nameFor(one, store, scope) ?? one;
   const targetsIn = (texts: readonly string[]) =>
     texts.flatMap((text) => orElse(() => targetIn(text), undefined) ?? []);
   const reads = needsIn(input, syntaxes).flatMap(({ source, operator, references }) =>
-    references.map((reference) => ({
-      ...reference,
-      name: stored(reference.name),
-      source,
-      isNeeded: operator === "all" || references.length === 1,
-    })),
+    references.map((reference) => {
+      return { ...reference, source, isNeeded: operator === "all" || references.length === 1 };
+    }),
   );
   const { writes: parameters = [] } = own ?? {};
   const read = own === undefined ? [] : namedIn(own, input, options, parameters);
   const named = targetsIn(read).map((place) => {
-    return { ...place, name: stored(place.name), source: `$${place.name}`, isNeeded: true };
+    return { ...place, source: `$${place.name}`, isNeeded: true };
   });
   const places: Reference[] = [
     ...(wanted === undefined ? [] : orElse(() => saveTargetIn(wanted).places, [])),
     ...targetsIn(textsIn(input, parameters)),
   ];
   const isUser = store.user !== undefined && isJsonObject(input) && input["scope"] === USER;
-  const writes = places.map(({ name: place, path }) =>
-    isUser ? { name: USER, path: [{ key: place }, ...path] } : { name: stored(place), path },
-  );
+  const writes = isUser
+    ? places.map((place) => ({ name: USER, path: [{ key: place.name }, ...place.path] }))
+    : places;
   const flow = { reads: [...reads, ...named], writes };
   // An application's own naming may depend on the output.
   if (wanted !== undefined || own !== undefined || naming !== undefined) return flow;
@@ -881,19 +876,12 @@ interface SavedValue extends Omit<Saving, "write"> {
 }
 
 function savedOf(
-  {
-    value,
-    places,
-    unresolved,
-    notes,
-    call: { scope, keepAs },
-    isKept,
-    inlineChars,
-    keptInput,
-  }: SavedValue,
+  saving: SavedValue,
   infos: readonly VariableInfo[],
   { store, owner, untrusted, taint }: WrapOptions,
 ): Saved {
+  const { value, places, isKept } = saving;
+  const { scope, keepAs } = saving.call;
   const [info] = infos;
   if (info === undefined) throw new ByrefError("internal", "A result is saved somewhere.");
   if (owner !== undefined) for (const { name } of infos) store.holds.hold(owner, name);
@@ -901,15 +889,7 @@ function savedOf(
   const path = places[0]?.path ?? [];
   const named = { ...info, name: writtenName(info.name, store, scope) ?? info.name };
   const about = path.length > 0 && json !== undefined ? partInfo(named, json) : named;
-  const hidesUntrusted = untrusted === "hide";
-  const output = toolOutput(about, json, {
-    unresolved,
-    notes,
-    path,
-    hidesUntrusted,
-    inlineChars,
-    keptInput,
-  });
+  const output = toolOutput(about, json, { ...saving, path, hidesUntrusted: untrusted === "hide" });
   if ("untrusted" in output) taint?.add();
   const saved = { info, output, places: places.map(({ source }) => source) };
   if (keepAs === undefined) return saved;

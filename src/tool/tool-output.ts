@@ -1,21 +1,18 @@
 import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import { Content, RECORDS_TYPE, valueIn } from "../store/bytes/content.ts";
+import { Content, described, RECORDS_TYPE, valueIn } from "../store/bytes/content.ts";
 import type { AutomaticName, Variables, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import {
-  countOf,
   isJsonArray,
   isJsonObject,
   isObject,
   type Json,
   type JsonObject,
   plainJson,
-  typeOfJson,
 } from "../value/json.ts";
 import { formatPath, isPlainKey, type Path } from "../value/path.ts";
 import { previewOf } from "../value/preview.ts";
-import { shapeOf } from "../value/shape.ts";
 import { isShortJson } from "../value/strict-json.ts";
 import { byteLength } from "../value/encoding.ts";
 import { parseRecords } from "../value/records-text.ts";
@@ -171,15 +168,7 @@ export function outputJson(output: ToolOutput): Json {
 /** Returns the metadata of a value inside of a variable. */
 export function partInfo(info: VariableInfo, value: Json): VariableInfo {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return {
-    ...info,
-    type: typeOfJson(value),
-    count: countOf(value),
-    bytes: byteLength(text),
-    chars: text.length,
-    shape: shapeOf(value),
-    preview: previewOf(value),
-  };
+  return { ...info, ...described(value), bytes: byteLength(text), chars: text.length };
 }
 
 /** Returns the output for a result that the store refused for the reason `why`. */
@@ -191,13 +180,8 @@ export function notKept(
   const isGuarded = visibility !== "model" || (!trusted && hidesUntrusted);
   const message = `This result was not kept as a variable: ${visibility === "model" ? why : "it is too large."}`;
   if (isGuarded || value instanceof Content) return { notKept: message };
-  const shown = { type: typeOfJson(value), count: countOf(value), shape: shapeOf(value) };
-  return {
-    notKept: message,
-    ...shown,
-    preview: previewOf(value),
-    ...(trusted ? {} : { untrusted: true as const }),
-  };
+  const about = { notKept: message, ...described(value) };
+  return trusted ? about : { ...about, untrusted: true };
 }
 
 function handleOf(
@@ -289,9 +273,7 @@ export function shownResult(info: VariableInfo, value: Json | undefined): Json {
 
 /** Returns the short form of an output that is not a variable. */
 export function shortOutput(output: Json): Json {
-  if (isShort(output)) return plainJson(output);
-  const [type, count] = [typeOfJson(output), countOf(output)];
-  return { type, count, shape: shapeOf(output), preview: previewOf(output) };
+  return isShort(output) ? plainJson(output) : described(output);
 }
 
 interface Keeping {

@@ -113,6 +113,7 @@ async function* inUtf8(body: AsyncIterable<Uint8Array>, { parameters }: MediaTyp
   yield encoder.encode(decoder.decode());
 }
 
+/** A copy, because the tool may continue to use its own. */
 async function bytesIn(value: unknown): Promise<BytesResult | undefined> {
   if (value instanceof Blob) {
     const bytes = new Uint8Array(await value.arrayBuffer());
@@ -121,13 +122,8 @@ async function bytesIn(value: unknown): Promise<BytesResult | undefined> {
   if (isObject(value) && value.bytes instanceof Uint8Array && typeof value.mediaType === "string") {
     return { bytes: copyOf(value.bytes), mediaType: value.mediaType };
   }
-  const bytes = plainBytes(value);
-  return bytes === undefined ? undefined : { bytes, mediaType: OCTETS };
-}
-
-/** A copy, because the tool may continue to use its own. */
-function plainBytes(value: unknown): Uint8Array | undefined {
-  if (value instanceof ArrayBuffer) return new Uint8Array(value.slice(0));
-  if (!ArrayBuffer.isView(value)) return undefined;
-  return copyOf(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
+  const view = value instanceof ArrayBuffer ? new Uint8Array(value) : value;
+  if (!ArrayBuffer.isView(view)) return undefined;
+  const bytes = copyOf(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
+  return { bytes, mediaType: OCTETS };
 }

@@ -57,15 +57,12 @@ export interface WrappedTool {
   /** The same tool with a schema that accepts references, and without `execute`. */
   readonly shown: AnyTool;
   /** Returns which variables the call will read and write, as far as its input shows. */
-  flow(input: Json, options: Pick<CallOptions, "scope">): CallFlow;
+  flow(input: Json): CallFlow;
   /** Resolves the references and applies the policy. Runs nothing and changes nothing. */
   prepare(input: Json, options: CallOptions): Promise<Prepared>;
 }
 
-/**
- * The variables that a call reads and writes, as far as its input shows before it is prepared. Names are those of
- * the store.
- */
+/** The variables that a call reads and writes, as far as its input shows before it is prepared. */
 export interface CallFlow {
   readonly reads: readonly Read[];
   readonly writes: readonly Written[];

@@ -30,7 +30,7 @@ export function remakerFor(context: TurnContext, tools: () => Toolbox | undefine
     const isRepeated =
       toolbox?.effectsOf(toolName) === "none" && (!isOwn || REPEATED.has(toolName));
     if (tool === undefined || !isRepeated) return;
-    for (const read of tool.flow(input, {}).reads) await makeOne(read.name);
+    for (const read of tool.flow(input).reads) await makeOne(read.name);
     const place = { name, path: [], source: `$${name}` };
     const { saveAs: _, ...written } = Object(input) as Readonly<Record<string, Json>>;
     const ready = await tool.prepare(written, {

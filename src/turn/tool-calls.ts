@@ -228,7 +228,7 @@ export class ToolCalls {
   }
 
   #flowOf({ toolName, input }: ToolCall): CallFlow | undefined {
-    return this.#options.tools.get(toolName)?.flow(input, {});
+    return this.#options.tools.get(toolName)?.flow(input);
   }
 
   /** Removes the calls that need not wait any longer, and returns those whose values are there. */

@@ -3,34 +3,23 @@ import { ByrefError, messageOf } from "../errors.ts";
 import { copyOf, joinBytes } from "./bytes.ts";
 import { type Json, parsedBody } from "./json.ts";
 import { type Mark, MarkList } from "./marks.ts";
+import type { Meter, Metered } from "./meter.ts";
 import { ArrayPreview } from "./preview.ts";
 import { requireJson } from "./require-json.ts";
 import { ArrayShape } from "./shape.ts";
-
-/** A JSON array that was read in pieces. */
-export interface MeteredArray {
-  /** The text as it arrived. */
-  readonly bytes: Uint8Array;
-  readonly marks: readonly Mark[];
-  /** The length of `JSON.stringify` of the array. */
-  readonly chars: number;
-  readonly count: number;
-  readonly shape: string;
-  readonly preview: string;
-}
 
 /**
  * Reads the text of a JSON array as it arrives. Holds its bytes and the elements of one piece, which take several
  * times the memory of their text. Throws `bad_json` and the errors of `requireJson`. Unusable after it threw.
  */
-export class ArrayMeter {
+export class ArrayMeter implements Meter {
   readonly #scanner = new ElementScanner();
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   readonly #pieces: Uint8Array[] = [];
   readonly #shape = new ArrayShape();
   readonly #preview = new ArrayPreview();
   /** Bytes after the last complete element. */
-  #held: Uint8Array[] = [];
+  readonly #held: Uint8Array[] = [];
   #count = 0;
   /** With the opening bracket, and a comma or closing bracket after each element. */
   #chars = 1;
@@ -40,26 +29,20 @@ export class ArrayMeter {
   write(bytes: Uint8Array): void {
     const piece = copyOf(bytes);
     this.#pieces.push(piece);
-    const wasClosed = this.#scanner.isClosed;
-    const end = wasClosed ? 0 : this.#scanner.scan(piece);
+    const end = this.#scanner.isClosed ? 0 : this.#scanner.scan(piece);
     if (end > 0) this.#take([...this.#held.splice(0), piece.subarray(0, end)]);
     this.#held.push(piece.subarray(end));
   }
 
-  /** Call it once. */
-  end(): MeteredArray {
+  /** Returns the text as it arrived, too. */
+  end(): Metered & { readonly body: Uint8Array } {
     // Fails if anything follows the array, or if it was not closed.
     this.#parse(`${this.#scanner.isClosed ? "[]" : "[0,"}${this.#decode(this.#held)}`);
     const count = this.#count;
     const summary = { shape: this.#shape.shape(), preview: this.#preview.preview(count) };
-    const bytes = joinBytes(this.#pieces);
-    return {
-      bytes,
-      marks: this.#scanner.marks,
-      chars: Math.max(this.#chars, 2),
-      count,
-      ...summary,
-    };
+    const body = joinBytes(this.#pieces);
+    const sizes = { count, bytes: body.length, chars: Math.max(this.#chars, 2) };
+    return { about: { type: "array", ...sizes, ...summary }, marks: this.#scanner.marks, body };
   }
 
   /** Takes complete elements, up to the comma after the last one, or with the bracket that closes the array. */

@@ -58,17 +58,15 @@ export class ByteBuffer {
     return undefined;
   }
 
-  /** The held bytes, decoded. Throws `bad_json` if they are not UTF-8. */
-  text(): string {
-    const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+  /** Decodes all held bytes, a byte order mark too, and releases them. Throws `bad_json` if they are not UTF-8. */
+  takeText(notUtf8 = "The body is not UTF-8; send it in UTF-8."): string {
+    const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     let text = "";
     try {
-      for (let at = 0; at < this.#held; at += BLOCK_BYTES) {
-        text += utf8.decode(this.#blockOf(at).subarray(0, this.#held - at), { stream: true });
-      }
+      for (const block of this.take()) text += utf8.decode(block, { stream: true });
       return text + utf8.decode();
     } catch {
-      throw new ByrefError("bad_json", "The body is not UTF-8; send it in UTF-8.");
+      throw new ByrefError("bad_json", notUtf8);
     }
   }
 

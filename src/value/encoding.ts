@@ -24,29 +24,20 @@ export function decodeUtf8(bytes: Uint8Array): string {
 
 /** Returns where bytes stop being UTF-8, from 0. They may begin and end inside of a character. */
 export function invalidByteIn(bytes: Uint8Array): number {
-  let start = 0;
-  while (start < 3 && isContinuation(bytes[start])) start++;
-  let [valid, all] = [start, bytes.length];
-  while (valid < all) {
-    const end = Math.ceil((valid + all) / 2);
-    if (isUtf8(bytes.subarray(start, end))) valid = end;
-    else all = end - 1;
+  const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let at = 0;
+  while (at < 3 && isContinuation(bytes[at])) at++;
+  try {
+    for (; at < bytes.length; at++) utf8.decode(bytes.subarray(at, at + 1), { stream: true });
+  } catch {
+    // This byte cannot follow those before it.
   }
-  return valid;
+  return at;
 }
 
 /** True for any byte of a character except its first. */
 export function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
-}
-
-function isUtf8(start: Uint8Array): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(start, { stream: true });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Native methods of newer engines, many times as fast. */

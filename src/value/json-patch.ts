@@ -16,51 +16,6 @@ export type PatchOperation =
   | { readonly op: "remove"; readonly path: string }
   | { readonly op: "move" | "copy"; readonly path: string; readonly from: string };
 
-/** The containers that a patch has made, which it may change. All others are shared with the given value. */
-class Own {
-  readonly #made = new Set<JsonArray | JsonObject>();
-  readonly #spend: (chars: number) => void;
-
-  constructor(spend: (chars: number) => void) {
-    this.#spend = spend;
-  }
-
-  array(array: JsonArray): Json[] {
-    // An array in this set is a copy.
-    if (this.#made.has(array)) return array as Json[];
-    this.#spend(array.length);
-    const copy = [...array];
-    this.#made.add(copy);
-    return copy;
-  }
-
-  object(object: JsonObject): JsonObject {
-    if (this.#made.has(object)) return object;
-    const entries = Object.entries(object);
-    this.#spend(KEY_CHARS * entries.length);
-    const copy = Object.fromEntries(entries);
-    this.#made.add(copy);
-    return copy;
-  }
-
-  /**
-   * Gives up what it made of the value, which will be in two places, of which only one may change. What is in a
-   * container that it has not made is not its own either.
-   */
-  share(value: Json): void {
-    if (isScalar(value) || !this.#made.delete(value)) return;
-    Object.freeze(value);
-    for (const inner of Object.values(value)) this.share(inner);
-  }
-
-  freeze(): void {
-    for (const container of this.#made) Object.freeze(container);
-  }
-}
-
-/** Cost of copying a key, in characters that are read. */
-const KEY_CHARS = 100;
-
 /** Watches a patch. What it throws ends the patch. */
 export interface PatchWatcher {
   /** Called before containers are copied, with the cost in characters that are read. */
@@ -80,42 +35,146 @@ export function patched(
   operations: readonly PatchOperation[],
   watcher?: PatchWatcher,
 ): Json {
-  const own = new Own((chars) => watcher?.spend(chars));
+  const patcher = new Patcher((chars) => watcher?.spend(chars));
   let after = value;
   for (const operation of operations) {
-    after = applied(after, operation, own);
+    after = patcher.apply(after, operation);
     watcher?.check(after, operation);
   }
-  own.freeze();
+  patcher.freeze();
   return after;
 }
 
-function applied(value: Json, operation: PatchOperation, own: Own): Json {
-  const path = pointerIn(operation.path);
-  switch (operation.op) {
-    case "add":
-      return added(value, { path, own }, operation.value);
-    case "replace":
-      return changed(value, { path, own }, () => operation.value);
-    case "remove":
-      return removed(value, { path, own });
-    case "test":
-      requireEqual(found(value, path), operation);
-      return value;
-    case "copy": {
-      const inner = found(value, pointerIn(operation.from));
-      own.share(inner);
-      return added(value, { path, own }, inner);
+/** Applies operations. It may change the containers that it has made; all others are shared with the given value. */
+class Patcher {
+  readonly #made = new Set<JsonArray | JsonObject>();
+  readonly #spend: (chars: number) => void;
+
+  constructor(spend: (chars: number) => void) {
+    this.#spend = spend;
+  }
+
+  apply(value: Json, operation: PatchOperation): Json {
+    const path = pointerIn(operation.path);
+    switch (operation.op) {
+      case "add":
+        return this.#add(value, path, operation.value);
+      case "replace":
+        return this.#change(value, path, () => operation.value);
+      case "remove":
+        return this.#remove(value, path);
+      case "test":
+        requireEqual(found(value, path), operation);
+        return value;
+      case "copy": {
+        const inner = found(value, pointerIn(operation.from));
+        this.#share(inner);
+        return this.#add(value, path, inner);
+      }
+      case "move":
+        return this.#move(value, pointerIn(operation.from), path);
     }
-    case "move":
-      return moved(value, pointerIn(operation.from), { path, own });
+  }
+
+  freeze(): void {
+    for (const container of this.#made) Object.freeze(container);
+  }
+
+  /** Replaces the value at an existing path. */
+  #change(value: Json, path: readonly string[], change: (inner: Json) => Json, at = 0): Json {
+    if (at === path.length) return change(value);
+    const inner = this.#change(child(value, path, at), path, change, at + 1);
+    const step = path[at] ?? "";
+    if (!isJsonArray(value)) return this.#withKey(value as JsonObject, step, inner);
+    const array = this.#array(value);
+    array[Number(step)] = inner;
+    return array;
+  }
+
+  #add(value: Json, path: readonly string[], inner: Json): Json {
+    const step = path.at(-1);
+    if (step === undefined) return inner;
+    const at = path.length - 1;
+    return this.#change(value, path.slice(0, -1), (outer) => {
+      if (isJsonObject(outer)) return this.#withKey(outer, step, inner);
+      const isList = isJsonArray(outer);
+      const length = isList ? outer.length : -1;
+      const index = step === "-" ? length : (indexIn(step) ?? Infinity);
+      if (!isList || index > length) throw missing(outer, path, at);
+      const array = this.#array(outer);
+      array.splice(index, 0, inner);
+      return array;
+    });
+  }
+
+  #remove(value: Json, path: readonly string[]): Json {
+    const step = path.at(-1);
+    if (step === undefined) {
+      throw new ByrefError("edit_conflict", "The whole value cannot be removed; replace it.");
+    }
+    const at = path.length - 1;
+    return this.#change(value, path.slice(0, -1), (outer) => {
+      child(outer, path, at);
+      if (isJsonArray(outer)) {
+        const array = this.#array(outer);
+        array.splice(Number(step), 1);
+        return array;
+      }
+      const object = this.#object(outer as JsonObject);
+      Reflect.deleteProperty(object, step);
+      return object;
+    });
+  }
+
+  #move(value: Json, from: readonly string[], path: readonly string[]): Json {
+    const startsThere = from.every((step, at) => step === path[at]);
+    if (startsThere && path.length > from.length) {
+      const message = `A value cannot be moved into itself: ${pointer(from)} to ${pointer(path)}.`;
+      throw new ByrefError("edit_conflict", message);
+    }
+    const inner = found(value, from);
+    if (startsThere && path.length === from.length) return value;
+    return this.#add(this.#remove(value, from), path, inner);
+  }
+
+  /** Keeps the place of an existing key. */
+  #withKey(value: JsonObject, key: string, inner: Json): JsonObject {
+    // Defines own properties, so that a key named __proto__ stays a key.
+    const property = { value: inner, writable: true, enumerable: true, configurable: true };
+    return Object.defineProperty(this.#object(value), key, property);
+  }
+
+  #array(array: JsonArray): Json[] {
+    // An array in this set is a copy.
+    if (this.#made.has(array)) return array as Json[];
+    this.#spend(array.length);
+    const copy = [...array];
+    this.#made.add(copy);
+    return copy;
+  }
+
+  #object(object: JsonObject): JsonObject {
+    if (this.#made.has(object)) return object;
+    const entries = Object.entries(object);
+    this.#spend(KEY_CHARS * entries.length);
+    const copy = Object.fromEntries(entries);
+    this.#made.add(copy);
+    return copy;
+  }
+
+  /**
+   * Gives up what it made of the value, which will be in two places, of which only one may change. What is in a
+   * container that it has not made is not its own either.
+   */
+  #share(value: Json): void {
+    if (isScalar(value) || !this.#made.delete(value)) return;
+    Object.freeze(value);
+    for (const inner of Object.values(value)) this.#share(inner);
   }
 }
 
-interface Place {
-  readonly path: readonly string[];
-  readonly own: Own;
-}
+/** Cost of copying a key, in characters that are read. */
+const KEY_CHARS = 100;
 
 /** The unescaped steps of a JSON Pointer (RFC 6901). */
 function pointerIn(text: string): readonly string[] {
@@ -128,18 +187,6 @@ function pointerIn(text: string): readonly string[] {
     .slice(1)
     .split("/")
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
-}
-
-function moved(value: Json, from: readonly string[], to: Place): Json {
-  const { path, own } = to;
-  const isInside = path.length > from.length && from.every((step, at) => step === path[at]);
-  if (isInside) {
-    const message = `A value cannot be moved into itself: ${pointer(from)} to ${pointer(path)}.`;
-    throw new ByrefError("edit_conflict", message);
-  }
-  const inner = found(value, from);
-  if (from.length === path.length && from.every((step, at) => step === path[at])) return value;
-  return added(removed(value, { path: from, own }), to, inner);
 }
 
 function found(value: Json, path: readonly string[]): Json {
@@ -166,69 +213,6 @@ function member(value: JsonObject, key: string): Json | undefined {
 
 function indexIn(step: string): number | undefined {
   return /^(?:0|[1-9]\d{0,15})$/.test(step) ? Number(step) : undefined;
-}
-
-/** Replaces the value at an existing path. */
-function changed(value: Json, { path, own }: Place, change: (inner: Json) => Json): Json {
-  const within = (outer: Json, at: number): Json => {
-    if (at === path.length) return change(outer);
-    const inner = within(child(outer, path, at), at + 1);
-    const step = path[at] ?? "";
-    if (isJsonArray(outer)) {
-      const array = own.array(outer);
-      array[Number(step)] = inner;
-      return array;
-    }
-    return withKey(outer as JsonObject, step, { inner, own });
-  };
-  return within(value, 0);
-}
-
-function added(value: Json, { path, own }: Place, inner: Json): Json {
-  const step = path.at(-1);
-  if (step === undefined) return inner;
-  const at = path.length - 1;
-  return changed(value, { path: path.slice(0, -1), own }, (outer) => {
-    if (isJsonObject(outer)) return withKey(outer, step, { inner, own });
-    const isList = !isScalar(outer) && isJsonArray(outer);
-    const length = isList ? outer.length : -1;
-    const index = step === "-" ? length : (indexIn(step) ?? Infinity);
-    if (!isList || index > length) throw missing(outer, path, at);
-    const array = own.array(outer);
-    array.splice(index, 0, inner);
-    return array;
-  });
-}
-
-function removed(value: Json, { path, own }: Place): Json {
-  const step = path.at(-1);
-  if (step === undefined) {
-    throw new ByrefError("edit_conflict", "The whole value cannot be removed; replace it.");
-  }
-  const at = path.length - 1;
-  return changed(value, { path: path.slice(0, -1), own }, (outer) => {
-    child(outer, path, at);
-    if (!isScalar(outer) && isJsonArray(outer)) {
-      const array = own.array(outer);
-      array.splice(Number(step), 1);
-      return array;
-    }
-    const object = own.object(outer as JsonObject);
-    Reflect.deleteProperty(object, step);
-    return object;
-  });
-}
-
-/** Keeps the place of an existing key. */
-function withKey(
-  value: JsonObject,
-  key: string,
-  { inner, own }: { readonly inner: Json; readonly own: Own },
-): JsonObject {
-  const object = own.object(value);
-  // Defines own properties, so that a key named __proto__ stays a key.
-  const property = { value: inner, writable: true, enumerable: true, configurable: true };
-  return Object.defineProperty(object, key, property);
 }
 
 function requireEqual(actual: Json, { path, value }: { path: string; value: Json }): void {

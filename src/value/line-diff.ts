@@ -95,7 +95,7 @@ export class LineDiff {
     // A line break that both lack is no difference.
     const added = ends.every(Boolean) ? "\n" : "";
     const [old, made] = [this.#old, this.#made].map((text) => linesIn(text && text + added));
-    for (const part of this.#partsOf(old ?? [], made ?? [], true)) this.#hunks.add(part);
+    for (const part of this.#partsOf(old ?? [], made ?? [])) this.#hunks.add(part);
     return this.#hunks.end();
   }
 
@@ -104,14 +104,13 @@ export class LineDiff {
     return Math.min(old, made) >= WINDOW_CHARS || Math.max(old, made) >= MAX_HELD_CHARS;
   }
 
-  #partsOf(old: readonly string[], made: readonly string[], mayTrim: boolean): readonly Part[] {
-    const maxEdits = this.#hunks.isFull ? MAX_EDITS.counted : MAX_EDITS.shown;
-    return partsOf(old, made, { maxEdits, mayTrim });
+  #partsOf(old: readonly string[], made: readonly string[]): readonly Part[] {
+    return partsOf(old, made, this.#hunks.isFull ? MAX_EDITS.counted : MAX_EDITS.shown);
   }
 
   /** Lines after the last common one wait for the next window, unless there is none. */
   #compareWindow(): void {
-    const parts = this.#partsOf(windowOf(this.#old), windowOf(this.#made), false);
+    const parts = this.#partsOf(windowOf(this.#old), windowOf(this.#made));
     const isOpen = parts.length > 1 && parts.at(-1)?.isSame === false;
     for (const part of isOpen ? parts.slice(0, -1) : parts) {
       this.#hunks.add(part);
@@ -149,26 +148,14 @@ interface Part {
  */
 const MAX_EDITS = { shown: 1_000, counted: 200 };
 
-/** Compares lines. `mayTrim`: the last ones are those of the texts. */
+/** Compares lines. */
 function partsOf(
   old: readonly string[],
   made: readonly string[],
-  { maxEdits, mayTrim }: { readonly maxEdits: number; readonly mayTrim: boolean },
+  maxEdits: number,
 ): readonly Part[] {
-  const shorter = Math.min(old.length, made.length);
-  let start = 0;
-  while (start < shorter && old[start] === made[start]) start++;
-  let end = 0;
-  const most = mayTrim ? shorter - start : 0;
-  while (end < most && old.at(-1 - end) === made.at(-1 - end)) end++;
-  const [oldLines, madeLines] = [old, made].map((lines) => lines.slice(start, lines.length - end));
-  const changes = changesOf(oldLines ?? [], madeLines ?? [], maxEdits);
   const parts: { isSame: boolean; old: string[]; made: string[] }[] = [];
-  for (const { value, added, removed } of [
-    { ...SAME, value: old.slice(0, start) },
-    ...changes,
-    { ...SAME, value: old.slice(old.length - end) },
-  ]) {
+  for (const { value, added, removed } of changesOf(old, made, maxEdits)) {
     const isSame = !added && !removed;
     let part = parts.at(-1);
     if (value.length === 0) continue;

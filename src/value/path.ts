@@ -172,6 +172,12 @@ export interface Bounds {
   readonly to: number;
 }
 
+export function isSlice(
+  segment: Segment,
+): segment is { readonly from?: number; readonly to?: number } {
+  return !("key" in segment || "index" in segment || "each" in segment);
+}
+
 /** Returns a slice's bounds (RFC 9535) in a value of `count` elements or characters. */
 export function sliceBounds(
   { from = 0, to }: { readonly from?: number; readonly to?: number },

@@ -6,13 +6,12 @@ import { ByteBuffer } from "./byte-buffer.ts";
 import { MarkList } from "./marks.ts";
 import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
 import { ArrayPreview } from "./preview.ts";
+import { isBlankLine } from "./records-text.ts";
 import { requireJson } from "./require-json.ts";
 import { ArrayShape } from "./shape.ts";
 
 const MAX_OBSERVED_RECORDS = 1_000;
 const MAX_OBSERVED_CHARS = 1_048_576;
-
-const BYTE_ORDER_MARK = "\uFEFF";
 
 /**
  * Measures NDJSON. Blank lines, white space around a record and a byte order mark are no part of its
@@ -74,8 +73,8 @@ export class RecordsMeter implements Meter {
     for (const line of this.#decode(lines)) {
       this.#lines++;
       end = lines.indexOf(ascii.LF, end) + 1;
-      const text = this.#lines === 1 ? withoutByteOrderMark(trimmed(line)) : trimmed(line);
-      if (text === "") continue;
+      const text = this.#lines === 1 ? line.replace(/^[ \t\r]*\uFEFF/u, "") : line;
+      if (isBlankLine(text)) continue;
       this.#marks.offer(this.#end, this.#count);
       this.#inspect(text);
       this.#end = this.#bytes + end;
@@ -91,7 +90,8 @@ export class RecordsMeter implements Meter {
     }
     this.#preview.add(value);
     this.#count++;
-    this.#chars += text.length;
+    // Around JSON there is no other white space.
+    this.#chars += text.trim().length;
   }
 
   #parse(text: string): Json {
@@ -135,16 +135,4 @@ function notJson(reason: string, at: { record: number; line: number }): ByrefErr
 /** True for a space, tab or carriage return, which may surround a record. */
 function isBlank(code: number): boolean {
   return code === 32 || code === 9 || code === 13;
-}
-
-function trimmed(line: string): string {
-  let start = 0;
-  let end = line.length;
-  while (start < end && isBlank(line.charCodeAt(start))) start++;
-  while (end > start && isBlank(line.charCodeAt(end - 1))) end--;
-  return line.slice(start, end);
-}
-
-function withoutByteOrderMark(text: string): string {
-  return text.startsWith(BYTE_ORDER_MARK) ? trimmed(text.slice(1)) : text;
 }

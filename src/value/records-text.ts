@@ -23,10 +23,11 @@ export function recordLines(text: string): readonly string[] {
   const start = text.startsWith("\uFEFF") ? 1 : 0;
   const end = text.endsWith("\n") ? -1 : undefined;
   const lines = text.slice(start, end).split("\n");
-  return lines.some(isBlank) ? lines.filter((line) => !isBlank(line)) : lines;
+  return lines.some(isBlankLine) ? lines.filter((line) => !isBlankLine(line)) : lines;
 }
 
-function isBlank(line: string): boolean {
+/** True for a line of spaces, tabs and carriage returns, which is no record. */
+export function isBlankLine(line: string): boolean {
   return line.length < 1 || (line.charCodeAt(0) <= 32 && /^[ \t\r]*$/.test(line));
 }
 

@@ -32,16 +32,10 @@ function write(value: Json, indent?: number): string {
  */
 export function renderInline(value: Json, space: "" | " " = ""): string {
   if (isScalar(value)) return renderText(value);
-  const writeItem = (item: Json) => (space === "" ? write(item) : writeSpaced(item));
-  if (isJsonArray(value)) {
-    const taken = takeWithin(limits.maxExcerptChars, value, writeItem);
-    return `[${joinWithRest(taken, value.length, space)}]`;
-  }
-  const keys = Object.keys(value);
-  const writeKey = (key: string) =>
-    `${JSON.stringify(key)}:${space}${writeItem(value[key] ?? null)}`;
-  const taken = takeWithin(limits.maxExcerptChars, keys, writeKey);
-  return `{${joinWithRest(taken, keys.length, space)}}`;
+  const writeValue = space === "" ? (inner: Json) => write(inner) : writeSpaced;
+  const { written, isCut, left } = takeWithin(limits.maxExcerptChars, value, { space, writeValue });
+  const shown = `${written.join(`,${space}`)}${isCut ? "… (cut)" : ""}`;
+  return inBrackets(value, left > 0 ? `${shown},${space}… (+${left} more)` : shown);
 }
 
 /** Serializes a value in one line, with a space after each comma and colon outside strings. */
@@ -50,36 +44,48 @@ function writeSpaced(value: Json): string {
   return write(value, 1).replaceAll(/,\n */g, ", ").replaceAll(/\n */g, "");
 }
 
-function joinWithRest({ written, isCut }: Taken, total: number, space: string): string {
-  const rest = total - written.length;
-  const shown = `${written.join(`,${space}`)}${isCut ? "… (cut)" : ""}`;
-  return rest > 0 ? `${shown},${space}… (+${rest} more)` : shown;
+function inBrackets(value: JsonArray | JsonObject, text: string): string {
+  return isJsonArray(value) ? `[${text}]` : `{${text}}`;
 }
 
 interface Taken {
   readonly written: readonly string[];
-  /** True if the first item alone was too long. */
+  /** True if the first member alone was too long. */
   readonly isCut: boolean;
+  /** The number of further members. */
+  readonly left: number;
 }
 
-/** Writes as many items as fit into `chars` together. */
-function takeWithin<Item>(
+interface Writing {
+  /** What begins each member. */
+  readonly indent?: string;
+  readonly space: string;
+  readonly writeValue: (value: Json) => string;
+}
+
+/** Writes as many elements of an array, or members of an object with their keys, as fit into `chars` together. */
+function takeWithin(
   chars: number,
-  items: readonly Item[],
-  writeItem: (item: Item) => string,
+  value: JsonArray | JsonObject,
+  { indent = "", space, writeValue }: Writing,
 ): Taken {
+  const keys = isJsonArray(value) ? [] : Object.keys(value);
+  const count = isJsonArray(value) ? value.length : keys.length;
   const written: string[] = [];
   let used = 0;
-  for (const item of items) {
-    const text = writeItem(item);
+  while (written.length < count) {
+    const key = keys[written.length];
+    const name = key === undefined ? "" : `${JSON.stringify(key)}:${space}`;
+    const inner = (value as JsonObject)[key ?? written.length] ?? null;
+    const text = `${indent}${name}${writeValue(inner)}`;
     if (used + text.length > chars) {
       if (written.length > 0) break;
-      return { written: [clip(text, chars)], isCut: true };
+      return { written: [clip(text, chars)], isCut: true, left: count - 1 };
     }
     written.push(text);
     used += text.length + 1;
   }
-  return { written, isCut: false };
+  return { written, isCut: false, left: count - written.length };
 }
 
 /**
@@ -153,42 +159,20 @@ function leftOut(parts: readonly (readonly [count: number, noun: string])[]): st
 }
 
 function renderFence(value: JsonArray | JsonObject, source: string): string {
-  const { text, left } = isJsonArray(value) ? fenceArray(value) : fenceObject(value);
-  const block = fencedJson(text);
-  return left === "" ? block : `${block}\n\n… ${left} in ${source}`;
+  const writeValue = (inner: Json) => write(inner, 2).replaceAll("\n", "\n  ");
+  const writing = { indent: "  ", space: " ", writeValue };
+  const { written, isCut, left } = takeWithin(limits.maxBlockChars, value, writing);
+  const text = inBrackets(value, written.length === 0 ? "" : `\n${written.join(",\n")}\n`);
+  const noun = isJsonArray(value) ? "item" : "key";
+  const cut = isCut ? [`cut: more of the ${noun}`] : [];
+  const more = [...cut, leftOut([[left, noun]])].filter((part) => part !== "").join(" and ");
+  return more === "" ? fencedJson(text) : `${fencedJson(text)}\n\n… ${more} in ${source}`;
 }
 
 /** Renders any text as a Markdown code block, without a line break at its end. */
 export function fencedJson(text: string): string {
   const fence = "`".repeat(Math.max(3, longestBacktickRun(text) + 1));
   return `${fence}json\n${text}\n${fence}`;
-}
-
-function fenceArray(values: JsonArray) {
-  if (values.length === 0) return { text: "[]", left: "" };
-  const taken = takeWithin(limits.maxBlockChars, values, indented);
-  return { text: `[\n${taken.written.join(",\n")}\n]`, left: leftOf(taken, values.length, "item") };
-}
-
-function fenceObject(value: JsonObject) {
-  const keys = Object.keys(value);
-  if (keys.length === 0) return { text: "{}", left: "" };
-  const taken = takeWithin(
-    limits.maxBlockChars,
-    keys,
-    (key) => `  ${JSON.stringify(key)}: ${indented(value[key] ?? null).trimStart()}`,
-  );
-  return { text: `{\n${taken.written.join(",\n")}\n}`, left: leftOf(taken, keys.length, "key") };
-}
-
-function leftOf({ written, isCut }: Taken, total: number, noun: string): string {
-  const rest = leftOut([[total - written.length, noun]]);
-  if (!isCut) return rest;
-  return rest === "" ? `cut: more of the ${noun}` : `cut: more of the ${noun} and ${rest}`;
-}
-
-function indented(value: Json): string {
-  return `  ${write(value, 2).replaceAll("\n", "\n  ")}`;
 }
 
 function longestBacktickRun(text: string): number {

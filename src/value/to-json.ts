@@ -130,15 +130,15 @@ class Converter {
 
   #properties(value: object, depth: number): Json {
     this.#countContainer();
-    const copy: Record<string, Json> = {};
+    const entries: [string, Json][] = [];
     for (const key of Object.keys(value)) {
       const converted = this.convert((value as Record<string, unknown>)[key], depth);
       if (converted === undefined) continue;
       this.#count(key, key.length + 3);
-      if (key === "__proto__") Object.defineProperty(copy, key, { value: converted, ...OWN });
-      else copy[key] = converted;
+      entries.push([key, converted]);
     }
-    return copy;
+    // Defines own properties, so that a key named __proto__ stays a key.
+    return Object.fromEntries(entries);
   }
 
   /** Counts an array or object. In memory, an empty one takes far more than its two characters of JSON. */
@@ -161,9 +161,6 @@ function isBoxed(value: object): boolean {
   const tag = Object.prototype.toString.call(value);
   return tag === "[object Number]" || tag === "[object String]" || tag === "[object Boolean]";
 }
-
-/** An assignment to `__proto__` would set the prototype. */
-const OWN = { configurable: true, enumerable: true, writable: true };
 
 function refused(what: string): ByrefError {
   return new ByrefError("bad_value", `${what} cannot be kept as a variable; return JSON instead.`);

@@ -5,7 +5,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variables.ts";
-import type { StoreOptions } from "../../src/store/variables.ts";
+import type { StoreOptions } from "../../src/store/store-state.ts";
 import type { Json } from "../../src/value/json.ts";
 import { FULL, WatchedSql } from "../store/watched-sql.ts";
 import { START_MS, withCode } from "./variable-store-fixture.ts";

@@ -7,7 +7,7 @@ import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variables.ts";
-import type { StoreOptions } from "../../src/store/variables.ts";
+import type { StoreOptions } from "../../src/store/store-state.ts";
 import type { Json } from "../../src/value/json.ts";
 import { migratedSql } from "../support/node-sql.ts";
 import { commands, IDLE_MS, largeValues, names, readPaths } from "./variable-store-arbitraries.ts";

@@ -46,7 +46,7 @@ describe("the last message of a body", () => {
         const { messages: _after, ...last } = after;
         const text = JSON.stringify({ ...first, messages, ...last }, null, indent);
         const expected = { ...first, messages: messages.slice(-1), ...last };
-        const left: unknown = JSON.parse(held(text, sizes).text());
+        const left: unknown = JSON.parse(held(text, sizes).takeText());
         expect(left).toEqual(JSON.parse(JSON.stringify(expected)));
       }),
       { numRuns: samples(2_000) },
@@ -65,8 +65,8 @@ describe("the last message of a body", () => {
     ["", ""],
     ["]]}}[,", "]]}}[,"],
   ])("of %j leaves %j", (text, left) => {
-    expect(held(text).text()).toBe(left);
-    expect(held(text, [1]).text()).toBe(left);
+    expect(held(text).takeText()).toBe(left);
+    expect(held(text, [1]).takeText()).toBe(left);
   });
 
   it.each([

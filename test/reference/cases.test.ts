@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Expander, type ExpandOptions } from "../../src/reference/expand.ts";
-import { expandText } from "../../src/reference/expand-text.ts";
+import { Expander, type ExpandOptions, expandText } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { resolveReferences, type ResolveOptions } from "../../src/reference/resolve.ts";
 import type { Json } from "../../src/value/json.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { slow } from "../support/slow.ts";
-import { type Need, needsIn } from "../../src/reference/needs-in.ts";
+import { type Need, needsIn } from "../../src/reference/references-in.ts";
 
 const reference = (name: string) => ({ name, path: [] });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { expandText } from "../../src/reference/expand-text.ts";
+import { expandText } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { createExpander } from "../../src/references.ts";
 import { cutsOf } from "../support/streamed.ts";

@@ -52,16 +52,20 @@ describe("edit_variable", () => {
     ["a\r\nb\r\n", ["\r\n", "\n"], "a\nb\n"],
     ["a\nb\n", ["\n", "\r\n"], "a\r\nb\r\n"],
     ["a\r\nb\r\n", ["b", "$lines\n-"], "a\r\nx\ny\r\n-\r\n"],
-  ])("keeps the line ends of a text: %j, %j", async (text, [find, replace], after) => {
-    const store = new MemoryStore();
-    await store.save({ name: "lines", value: "x\ny" });
-    await store.save({ name: "page", value: text });
-    await store.save({ name: "doc", value: { page: text } });
-    for (const name of ["page", "doc.page"]) {
-      await edit(store, { name, edits: [{ find, replace, all: true }] });
-    }
-    expect([await store.read("page"), await store.read("doc")]).toEqual([after, { page: after }]);
-  });
+    ["\ud83d\nb", ["b", "c"], "\ud83d\nc"],
+  ])(
+    "keeps the line ends of a text, and half of a character: %j, %j",
+    async (text, [find, replace], after) => {
+      const store = new MemoryStore();
+      await store.save({ name: "lines", value: "x\ny" });
+      await store.save({ name: "page", value: text });
+      await store.save({ name: "doc", value: { page: text } });
+      for (const name of ["page", "doc.page"]) {
+        await edit(store, { name, edits: [{ find, replace, all: true }] });
+      }
+      expect([await store.read("page"), await store.read("doc")]).toEqual([after, { page: after }]);
+    },
+  );
 
   it.each([
     ["\ud83d", "x"],

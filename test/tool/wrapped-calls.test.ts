@@ -47,7 +47,7 @@ describe("a tool that cannot run here", () => {
     const made = tool({ type: "provider", id: "x.act", args: {}, inputSchema: z.any() } as never);
     const wrapped = await wrapTool("act", made as AnyTool, { store: new MemoryStore() });
     expect([wrapped.name, wrapped.shown]).toEqual(["act", made]);
-    expect(wrapped.flow({ n: "$rows" }, {})).toBe(NO_FLOW);
+    expect(wrapped.flow({ n: "$rows" })).toBe(NO_FLOW);
     const failed = { kind: "failed", code: "unknown_tool", message };
     expect(await wrapped.prepare({}, call)).toEqual(failed);
   });

@@ -68,12 +68,8 @@ test.each(LOST)("%s keeps its digits", (source) => {
     expect(renderText(value)).toBe(text);
     requireJson([value]);
   }
-  expect([typeOfJson(number), countOf(number), isScalar(number), isObject(number)]).toEqual([
-    "number",
-    1,
-    true,
-    false,
-  ]);
+  const kinds = [typeOfJson(number), countOf(number), isScalar(number), isObject(number)];
+  expect(kinds).toEqual(["number", 1, true, false]);
   expect(shapeOf([number])).toBe("number[]");
   expect(previewOf([number], 1_000)).toBe(`[${source}]`);
   expect(readPath(number, [{ key: "rawJSON" }])).toMatchObject({ found: false, nearest: [] });

@@ -57,8 +57,9 @@ describe("a text meter", () => {
     fc.assert(property, { numRuns: samples(40) });
   });
 
-  it.each([
+  it.each<[name: string, bytes: readonly number[], byte?: number]>([
     ["a byte that is never valid", [0x61, 0xff]],
+    ["one after a character that may be split", [0x61, 0xc3, 0xa9, 0xff], 4],
     ["a lone continuation byte", [0x61, 0x80, 0x61]],
     ["a surplus continuation byte", [0xc3, 0xa9, 0xa9]],
     ["a character truncated by the end", [0x61, 0xe2, 0x82]],
@@ -66,10 +67,10 @@ describe("a text meter", () => {
     ["an overlong encoding", [0xc0, 0xaf]],
     ["half a surrogate pair", [0xed, 0xa0, 0x80]],
     ["a code point beyond Unicode", [0xf4, 0x90, 0x80, 0x80]],
-  ])("refuses %s, wherever it is split", (_name, bytes) => {
+  ])("refuses %s, wherever it is split", (_name, bytes, byte = expect.any(Number)) => {
     for (const lengths of [[1], [2], [3], [Infinity]]) {
       expect(() => runMeter(new TextMeter(), Uint8Array.from(bytes), lengths)).toThrow(
-        expect.objectContaining({ code: "bad_value" }),
+        expect.objectContaining({ code: "bad_value", details: { byte } }),
       );
     }
   });

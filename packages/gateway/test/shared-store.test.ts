@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { type SharedStore, sharedStore } from "../src/cli/state.ts";
-import type { StoreOptions } from "../../../src/store/variables.ts";
+import type { StoreOptions } from "../../../src/store/store-state.ts";
 import { slow } from "../../../test/support/slow.ts";
 
 const large = (letter: string) => letter.repeat(3_000_000);

@@ -173,7 +173,7 @@ describe("an edit of records by a condition", () => {
     const tool = editVariable(recordEdits({ databases: nodeQueryDatabases(store), wrap }));
     const wrapped = await wrapRuntimeTool(tool, wrap);
     const where = "id IN (SELECT id FROM vip) AND total > $least";
-    const flow = wrapped.flow({ name: "orders", edits: [{ where, set: { a: "$note" } }] }, {});
+    const flow = wrapped.flow({ name: "orders", edits: [{ where, set: { a: "$note" } }] });
     const read = new Set(flow.reads.map(({ name }) => name));
     expect(read).toEqual(new Set(["vip", "least", "note"]));
     expect(flow.writes).toEqual([{ name: "orders", path: [] }]);

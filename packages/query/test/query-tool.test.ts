@@ -98,7 +98,7 @@ describe("query_variables", () => {
     const conversation = await Conversation.with({ orders, customers: [{ name: "ann" }] });
     const sql = `WITH big AS (SELECT * FROM orders WHERE total > $least)
       SELECT * FROM big JOIN customers c ON c.name = big.customer WHERE 'FROM nowhere' <> ''`;
-    const flow = (await conversation.wrapped()).flow({ sql, saveAs: "found" }, {});
+    const flow = (await conversation.wrapped()).flow({ sql, saveAs: "found" });
     expect(new Set(flow.reads.map(({ name }) => name))).toEqual(
       new Set(["orders", "customers", "least"]),
     );

@@ -17,7 +17,7 @@ export async function readText(
 ): Promise<string> {
   for await (const bytes of body.pieces()) held.add(bytes);
   requireMessageSize(held.size);
-  return held.text();
+  return held.takeText().replace(/^\uFEFF/u, "");
 }
 
 /** Throws `unsupported_media_type`. */

@@ -2,7 +2,7 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Blobs, BlobUpload } from "./blobs.ts";
 import type { Chunks } from "./chunks.ts";
-import { type Body, Content, isStored, type StoredBody } from "./content.ts";
+import { type Body, Content, isStored, type Stored, type StoredBody, storedOf } from "./content.ts";
 import type { Rows } from "../rows/rows.ts";
 
 /** A bound bucket, and the prefix of every key of this conversation. */
@@ -47,7 +47,7 @@ export class Bodies {
     return about.bytes > (isBytes ? limits.maxRowBytes : limits.maxChunkedBytes);
   }
 
-  /** Stores the content's bytes in the bucket. Claim or drop the body. */
+  /** Stores the content's bytes in the bucket. Place or drop the body. */
   async toBucket(content: Content): Promise<Content> {
     const body = this.begin("r2");
     try {
@@ -68,7 +68,7 @@ export class Bodies {
     return body;
   }
 
-  /** Begins a body of unknown length. Claim it when its upload is complete, or drop it. */
+  /** Begins a body of unknown length. Place it when its upload is complete, or drop it. */
   async upload(): Promise<StartedBody> {
     const bucket = this.#bucket;
     const body = this.begin(bucket === undefined ? "chunks" : "r2");
@@ -84,11 +84,8 @@ export class Bodies {
     }
   }
 
-  /**
-   * Removes the body from the garbage. Call it in the transaction that writes the row that refers to it.
-   * Throws `bad_value` if another row refers to it, or if it was swept.
-   */
-  claim(body: StoredBody): void {
+  /** Removes the body from the garbage. Throws `bad_value` if another row refers to it, or if it was swept. */
+  #claim(body: StoredBody): void {
     if (!this.#rows.garbage.has(body.id)) {
       const message = "A streamed value can be saved once, and soon; send it again.";
       throw new ByrefError("bad_value", message);
@@ -106,11 +103,17 @@ export class Bodies {
     this.#kept.delete(body.id);
   }
 
-  /** Stores bytes from memory as chunk rows. Call it in the transaction that writes the row. */
-  toChunks(bytes: string | Uint8Array): StoredBody {
+  /**
+   * Returns what a row has of the content: its bytes, if they fit, else they are stored as chunk rows. A body that is
+   * stored already is claimed. Call it in the transaction that writes the row.
+   */
+  place(content: Content): Stored {
+    const stored = storedOf(content);
+    if (isStored(stored.body)) this.#claim(stored.body);
+    if (isStored(stored.body) || stored.bytes <= limits.maxRowBytes) return stored;
     const body: StoredBody = { location: "chunks", id: this.#newId() };
-    this.#rows.chunks.write(body.id, 0, bytesOf(bytes));
-    return body;
+    this.#rows.chunks.write(body.id, 0, bytesOf(stored.body));
+    return { ...stored, body };
   }
 
   /** Releases a body. Call it in the transaction that removes the row that refers to it. */

@@ -41,9 +41,8 @@ export class SqlChunks implements Chunks {
     const end = Math.min(to, Number.MAX_SAFE_INTEGER);
     // SQLite returns only the requested part of the first and the last row.
     const rows = this.#sql.all(
-      `SELECT max(start, ?) AS start, substr(bytes, max(? - start, 0) + 1, ? - max(start, ?)) AS bytes
-       FROM chunk WHERE id = ? AND start > ? AND start < ? ORDER BY chunk.start`,
-      from,
+      `SELECT substr(bytes, max(? - start, 0) + 1, ? - max(start, ?)) AS bytes
+       FROM chunk WHERE id = ? AND start > ? AND start < ? ORDER BY start`,
       from,
       end,
       from,
@@ -51,12 +50,9 @@ export class SqlChunks implements Chunks {
       from - limits.maxRecordBytes,
       end,
     );
-    const chunks = rows.flatMap(({ start, bytes }) =>
-      typeof start === "number" && bytes instanceof ArrayBuffer
-        ? [{ start, bytes: new Uint8Array(bytes) }]
-        : [],
+    return joinBytes(
+      rows.flatMap(({ bytes }) => (bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : [])),
     );
-    return bytesIn(chunks, from, to);
   }
 
   remove(id: string): void {
@@ -78,18 +74,4 @@ export function writeText(chunks: Chunks, id: string, text: string): void {
 
 export function readText(chunks: Chunks, id: string): string {
   return decodeUtf8(chunks.read(id, 0, Infinity));
-}
-
-export interface Chunk {
-  readonly start: number;
-  readonly bytes: Uint8Array;
-}
-
-/** Returns the bytes of `from` to `to` that are in the chunks, which ascend without a gap. */
-export function bytesIn(chunks: readonly Chunk[], from: number, to: number): Uint8Array {
-  return joinBytes(
-    chunks.map(({ start, bytes }) =>
-      bytes.subarray(Math.max(from - start, 0), Math.max(Math.min(to - start, bytes.length), 0)),
-    ),
-  );
 }

@@ -1,6 +1,6 @@
 import { requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { marksOfElements, type MeteredArray } from "../../value/array-meter.ts";
+import { marksOfElements } from "../../value/array-meter.ts";
 import {
   countOf,
   deepFreeze,
@@ -146,15 +146,6 @@ export function jsonContent(value: Json, source?: string): Content {
   return new Content({ about, marks, body: isLong ? bytes : text, value: copy });
 }
 
-/** Creates content from a long array in pieces. It is parsed when it is first read. Throws `limit_exceeded`. */
-export function arrayContent(array: MeteredArray): Content {
-  const { bytes, marks, count, chars, shape, preview } = array;
-  requireAtMost("maxJsonBytes", bytes.length, JSON_ADVICE);
-  const sizes = { count, bytes: bytes.length, chars };
-  const about = { type: "array", ...sizes, shape, preview, mediaType: JSON_TYPE } as const;
-  return new Content({ about, marks, body: bytes });
-}
-
 /** Returns the value of text or JSON content that is in memory as a whole. */
 export function valueIn({ about, body, value }: Content): Json | undefined {
   if (value !== undefined || !(body instanceof Uint8Array)) return value;
@@ -178,7 +169,8 @@ function textContent(text: string): Content {
   return new Content({ about, marks: meter.end().marks, body, value: text });
 }
 
-function described(value: Json) {
+/** Describes a value without showing all of it. */
+export function described(value: Json) {
   return {
     type: typeOfJson(value),
     count: countOf(value),

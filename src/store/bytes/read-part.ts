@@ -9,6 +9,7 @@ import {
   below,
   type Bounds,
   EachReading,
+  isSlice,
   missingIn,
   type Path,
   type Reading,
@@ -125,8 +126,8 @@ export class StoredValue {
       return readElements({ count, work, slice, spans: () => this.#spans() }, path);
     }
     const [first, ...rest] = path;
-    const isSlice = first !== undefined && !("key" in first || "each" in first || "index" in first);
-    if (!isSlice) return { found: false, nearest: [], type: "string", length: count };
+    if (first === undefined || !isSlice(first))
+      return { found: false, nearest: [], type: "string", length: count };
     const bounds = sliceBounds(first, count);
     const value = bounds.from === bounds.to ? "" : await this.#text(bounds);
     return below(readPath(value, rest, work), [first]);

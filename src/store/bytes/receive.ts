@@ -4,15 +4,13 @@ import * as limits from "../../limits.ts";
 import { ArrayMeter } from "../../value/array-meter.ts";
 import { copyOf, joinBytes, piecesOf } from "../../value/bytes.ts";
 import { ByteBuffer } from "../../value/byte-buffer.ts";
-import { BytesMeter, type Meter, type Metered, PIECE_BYTES } from "../../value/meter.ts";
+import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, type JsonArray, parsedBody } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
 import type { Bodies, StartedBody } from "./bodies.ts";
 import {
-  arrayContent,
-  bytesContent,
   Content,
   isStored,
   JSON_TYPE,
@@ -139,15 +137,34 @@ async function receiveMeasured(
   meter: Meter,
   { bodies, mediaType }: { readonly bodies: Bodies; readonly mediaType: string },
 ): Promise<Content> {
-  const incoming = new Incoming(bodies);
+  const held: Uint8Array[] = [];
+  let size = 0;
+  let started: StartedBody | undefined;
   try {
     for await (const bytes of stream) {
       meter.write(bytes);
-      await incoming.add(bytes);
+      size += bytes.length;
+      requireAtMost("maxValueBytes", size, "Split it into several variables.");
+      // A stream may reuse the buffer of its chunks.
+      if (started === undefined) held.push(copyOf(bytes));
+      else await started.upload.write(bytes);
+      if (started !== undefined || size <= bodies.maxHeldBytes) continue;
+      started = await bodies.upload();
+      for (const one of held.splice(0)) await started.upload.write(one);
     }
-    return await incoming.end(meter.end(), mediaType);
+    const { about: measured, marks } = meter.end();
+    const about = { ...measured, mediaType };
+    await started?.upload.complete();
+    const body = started?.body ?? joinBytes(held);
+    const isText = about.type !== "bytes" && size <= limits.maxRowBytes;
+    if (!isText || isStored(body)) return new Content({ about, marks, body });
+    const text = decodeUtf8(body);
+    if (about.type === "string") return jsonContent(text);
+    // A small value is read as a whole, but for the header of a table.
+    return new Content({ about, marks: mediaType === RECORDS_TYPE ? [] : marks, body: text });
   } catch (error) {
-    await incoming.abort();
+    await started?.upload.abort();
+    if (started !== undefined) bodies.drop(started.body);
     throw error;
   }
 }
@@ -155,55 +172,6 @@ async function receiveMeasured(
 function meterFor(mediaType: string): Meter {
   if (mediaType === TEXT_TYPE) return new TextMeter();
   return mediaType === RECORDS_TYPE ? new RecordsMeter() : new BytesMeter(mediaType);
-}
-
-class Incoming {
-  readonly #bodies: Bodies;
-  #held: Uint8Array[] = [];
-  #bytes = 0;
-  #started: StartedBody | undefined;
-
-  constructor(bodies: Bodies) {
-    this.#bodies = bodies;
-  }
-
-  async add(bytes: Uint8Array): Promise<void> {
-    if (bytes.length === 0) return;
-    this.#bytes += bytes.length;
-    requireAtMost("maxValueBytes", this.#bytes, "Split it into several variables.");
-    if (this.#started !== undefined) return this.#started.upload.write(bytes);
-    // A stream may reuse the buffer of its chunks.
-    this.#held.push(copyOf(bytes));
-    if (this.#bytes > this.#bodies.maxHeldBytes) await this.#startWriting();
-  }
-
-  async end({ about: measured, marks }: Metered, mediaType: string): Promise<Content> {
-    const about = { ...measured, mediaType };
-    if (this.#started !== undefined) {
-      const { upload, body } = this.#started;
-      await upload.complete();
-      return new Content({ about, marks, body });
-    }
-    const body = joinBytes(this.#held);
-    if (about.type === "bytes") return bytesContent(body, mediaType);
-    if (this.#bytes > limits.maxRowBytes) return new Content({ about, marks, body });
-    const text = decodeUtf8(body);
-    if (about.type === "string") return jsonContent(text);
-    // A small value is read as a whole, but for the header of a table.
-    return new Content({ about, marks: mediaType === RECORDS_TYPE ? [] : marks, body: text });
-  }
-
-  async abort(): Promise<void> {
-    if (this.#started === undefined) return;
-    await this.#started.upload.abort();
-    this.#bodies.drop(this.#started.body);
-  }
-
-  async #startWriting(): Promise<void> {
-    this.#started = await this.#bodies.upload();
-    for (const bytes of this.#held) await this.#started.upload.write(bytes);
-    this.#held = [];
-  }
 }
 
 /** Receives JSON. Of a long array, only its bytes are held, and the elements of one piece. */
@@ -225,25 +193,17 @@ async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> 
       } else longBytes = Infinity;
     }
   }
-  if (array !== undefined) return arrayContent(array.end());
-  const text = textIn(held);
+  if (array !== undefined) {
+    const { about, ...stored } = array.end();
+    return new Content({ about: { ...about, mediaType: JSON_TYPE }, ...stored });
+  }
+  const text = held.takeText("The body is not JSON: it is not UTF-8.");
   return jsonContent(parseBody(text), text);
 }
 
 /** An array is read in pieces of this length. A shorter text is read as a whole. */
 const LONG_BYTES = 1_048_576;
 const ARRAY_START = /^[ \t\n\r]*\[/u;
-
-function textIn(held: ByteBuffer): string {
-  const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  let text = "";
-  try {
-    for (const block of held.take()) text += utf8.decode(block, { stream: true });
-    return text + utf8.decode();
-  } catch {
-    throw new ByrefError("bad_json", "The body is not JSON: it is not UTF-8.");
-  }
-}
 
 function parseBody(text: string): Json {
   try {

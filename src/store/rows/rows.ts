@@ -90,9 +90,3 @@ export interface Entry extends Pick<
   readonly inputDigest: string | undefined;
   readonly madeOf: VariableInfo["madeOf"] | undefined;
 }
-
-/** Identifies the call that created a variable. */
-export interface Call {
-  readonly tool: string;
-  readonly inputDigest: string;
-}

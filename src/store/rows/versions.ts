@@ -1,6 +1,6 @@
 import type { KeptGlance, KeptVersion, Versions } from "./rows.ts";
 import { firstRow, LateTable, numberIn, replaceRow, type Sql, type SqlRow, textIn } from "./sql.ts";
-import { bodyColumns, storedFrom } from "./stored-columns.ts";
+import { bodyColumns, storedFrom } from "./variable-columns.ts";
 import type { VariableInfo } from "../variable.ts";
 
 const COLUMNS = `(name TEXT, version INTEGER, bytes INTEGER NOT NULL, undone INTEGER NOT NULL, media_type TEXT NOT NULL,

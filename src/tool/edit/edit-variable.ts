@@ -2,8 +2,7 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { PreparedWrite, Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import { compact, isObject, type Json } from "../../value/json.ts";
-import type { Diff } from "../../value/line-diff.ts";
+import { isObject, type Json } from "../../value/json.ts";
 import { change, stageAll, type StagedWrites } from "../tool-call.ts";
 import type { Stage } from "../wrapped-tool.ts";
 import {
@@ -12,12 +11,10 @@ import {
   runtimeTool,
   type RuntimeToolContext,
 } from "../runtime-tool.ts";
-import { guardedView } from "../tool-output.ts";
-import { keptInput, requireWritable, guardedWrite } from "../variables/set-variable.ts";
+import { guardedWrite, handleOf, keptInput, requireWritable } from "../variables/set-variable.ts";
 import { readable, type Target, targetIn } from "../variables/variable-target.ts";
 import {
   editedValue,
-  lineEndIn,
   editsIn,
   listedEdits,
   type RecordEdits,
@@ -76,8 +73,7 @@ async function edit(
   labels.add(from.name);
   const edits = editsIn(input.edits);
   if (edits === "undo") return { output: undo(from, input, context) };
-  const lineEnd = () => lineEndIn(store, from);
-  const resolved = await resolvedEdits(edits, { context, target: from, records, lineEnd });
+  const resolved = await resolvedEdits(edits, { context, target: from, records });
   const isInPlace = input.saveAs === undefined;
   // A variable that the model can read would become guarded.
   if (labels.isGuarded && isInPlace && !isResult) {
@@ -104,7 +100,7 @@ async function edit(
     ...(isInPlace ? {} : { tool: NAME, ...keptInput(input) }),
     ...labels.ofResult(NAME),
   };
-  const writes = guardedWrite(context, write, (saved) => shown(saved, shownDiff));
+  const writes = guardedWrite(context, write, (saved) => handleOf(saved, shownDiff));
   return {
     output: () => (isInPlace ? stageUnlessChanged(writes, info, store) : stageAll(writes)),
     untrusted: isUntrusted && shownDiff !== undefined,
@@ -120,7 +116,7 @@ function undo({ name, path }: Target, { saveAs }: Input, { store }: Context): St
     change(() => {
       readable(store, name);
       const info = store.undo(name);
-      if (info !== undefined) return shown(info, undefined);
+      if (info !== undefined) return handleOf(info);
       throw new ByrefError(
         "edit_conflict",
         `No earlier version of $${name} is kept. Read it with read_variable, then edit it as it is.`,
@@ -143,12 +139,4 @@ async function stageUnlessChanged(
     throw new ByrefError("edit_conflict", `$${name} changed in the meantime; edit it again.`);
   };
   return { commit: commitUnlessChanged, discard };
-}
-
-/** Describes the variable for the model, with what has changed. */
-function shown(info: VariableInfo, diff: Diff | undefined): Json {
-  const { name, type, count, version } = info;
-  const guarded = guardedView(info);
-  const about = guarded ?? { type, count, version, ...(diff === undefined ? {} : { ...diff }) };
-  return compact({ $var: name, ...about });
 }

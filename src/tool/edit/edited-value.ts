@@ -50,37 +50,35 @@ interface Editing {
  */
 export async function editedValue(target: Target, editing: Editing): Promise<Edited> {
   const { store, edits, isPart } = editing;
-  const open =
-    edits.kind === "text" && target.path.length === 0 ? openText(store, target) : undefined;
-  /** UTF-8 has no lone surrogates. */
-  const isJoined = (before: string) => isPart || !before.isWellFormed();
+  if (edits.kind === "text") return editedText(target, edits.replacements, { store, isPart });
+  const before = await valueAt(store, target);
+  if (edits.kind === "json") return patchedValue(before, edits.operations);
+  const chars = charsOf(before, limits.maxJsonBytes);
+  editWork(chars).read.spend(edits.count * chars);
+  return compared(before, await edits.apply(before));
+}
+
+async function editedText(
+  target: Target,
+  replacements: readonly Replacement[],
+  { store, isPart }: Omit<Editing, "edits">,
+): Promise<Edited> {
+  const open = target.path.length === 0 ? openText(store, target) : undefined;
   try {
-    if (edits.kind === "text" && open !== undefined) {
-      const { chars } = open.info;
-      const edited = new EditedText(() => piecesOf(open), chars, edits.replacements);
-      return await finished(edited, isJoined("") ? joined(edited) : received(edited, store));
-    }
-    const before = await valueAt(store, target);
-    if (edits.kind === "json") return patchedValue(before, edits.operations);
-    if (edits.kind === "records") {
-      const chars = charsOf(before, limits.maxJsonBytes);
-      editWork(chars).read.spend(edits.count * chars);
-      return compared(before, await edits.apply(before));
-    }
-    if (typeof before !== "string") {
+    const text = open === undefined ? await valueAt(store, target) : "";
+    if (typeof text !== "string") {
       const message = `${referenceTo(target)} is not a text. Change it with a JSON Patch: [{op, path, value}].`;
       throw new ByrefError("bad_value", message);
     }
-    const edited = new EditedText(() => textOf(before), before.length, edits.replacements);
-    return await finished(edited, isJoined(before) ? joined(edited) : received(edited, store));
+    const read = () => (open === undefined ? textOf(text) : piecesOf(open));
+    const edited = new EditedText(read, open?.info.chars ?? text.length, replacements);
+    // UTF-8 has no lone surrogates.
+    const isInMemory = isPart || !text.isWellFormed();
+    const value = await (isInMemory ? joined(edited) : received(edited, store));
+    return { value, diff: edited.diff(), isComposed: await edited.isComposed() };
   } finally {
     open?.close();
   }
-}
-
-async function finished(edited: EditedText, value: Promise<Json | Content>): Promise<Edited> {
-  const kept = await value;
-  return { value: kept, diff: edited.diff(), isComposed: await edited.isComposed() };
 }
 
 async function joined(edited: EditedText): Promise<string> {
@@ -133,7 +131,7 @@ async function* textOf(text: string): AsyncGenerator<string> {
 }
 
 /** Returns the first line end of a text, if there is one in its first part. */
-export async function lineEndIn(store: Variables, target: Target): Promise<string | undefined> {
+async function lineEndIn(store: Variables, target: Target): Promise<string | undefined> {
   const open = target.path.length === 0 ? openText(store, target) : undefined;
   try {
     const start = open && (await open.read(0, Math.min(PART_BYTES, open.info.bytes)));
@@ -421,8 +419,6 @@ interface ResolvingEdits {
   readonly target: Target;
   /** Undefined where there are no queries. */
   readonly records: RecordEdits | undefined;
-  /** Returns the first line end of the text at the target. */
-  readonly lineEnd: () => Promise<string | undefined>;
 }
 
 /**
@@ -447,7 +443,7 @@ export async function resolvedEdits(
 
 async function replacementsOf(
   edits: readonly Edit[],
-  { context, lineEnd }: ResolvingEdits,
+  { context, target }: ResolvingEdits,
 ): Promise<ResolvedEdits> {
   const found: string[] = [];
   for (const [index, { find, replace }] of edits.entries()) {
@@ -458,7 +454,7 @@ async function replacementsOf(
     found.push(text);
   }
   const hasLines = edits.some(({ replace = "" }) => replace.includes("\n"));
-  const textLineEnd = hasLines ? await lineEnd() : undefined;
+  const textLineEnd = hasLines ? await lineEndIn(context.store, target) : undefined;
   const replacements: Replacement[] = [];
   for (const [index, { replace: written = "", all = false }] of edits.entries()) {
     const find = found[index] ?? "";

@@ -9,19 +9,13 @@ import {
   type JsonObject,
   typeOfJson,
 } from "../../value/json.ts";
-import {
-  charsOf,
-  fits,
-  MAX_COUNT,
-  type ModelOutput,
-  runtimeTool,
-  startWithin,
-} from "../runtime-tool.ts";
+import { fits, MAX_COUNT, type ModelOutput, runtimeTool, startWithin } from "../runtime-tool.ts";
 import { detectMediaType } from "@ai-sdk/provider-utils";
 import { toBase64 } from "../../value/encoding.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";
+import { jsonChars } from "../../value/json-text.ts";
 import type { Path } from "../../value/path.ts";
 import { previewOf } from "../../value/preview.ts";
 import { shapeOf } from "../../value/shape.ts";
@@ -65,7 +59,12 @@ export const readVariable = runtimeTool({
     const output = await inspect(info, target, async () => {
       const part = await partAt(store, target);
       const request: ReadRequest = { target, offset, limit };
-      if ("sequence" in part) return pieceOf(request, part);
+      if ("sequence" in part) {
+        const { sequence } = part;
+        return sequence.type === "array"
+          ? elementsOf(request, sequence)
+          : textOf(request, sequence);
+      }
       const picture = pictureIn(part.value);
       return picture !== undefined && isShowable(info, picture)
         ? aboutImage(info, target, picture)
@@ -85,13 +84,6 @@ interface ReadRequest {
   readonly target: Target;
   readonly offset: number;
   readonly limit: number | undefined;
-}
-
-function pieceOf(
-  request: ReadRequest,
-  { sequence }: { readonly sequence: Sequence },
-): Promise<Json> {
-  return sequence.type === "array" ? elementsOf(request, sequence) : textOf(request, sequence);
 }
 
 /** Returns the input of the call that continues reading. */
@@ -149,7 +141,7 @@ function textPiece(request: ReadRequest, { text, from, count }: TextPiece, after
   const whole = outputOf(text);
   if (fits(whole)) return whole;
   // The offset in `next` has at most as many digits as the count.
-  const frame = charsOf(outputOf("", count - 1)) + 1;
+  const frame = jsonChars(outputOf("", count - 1), Infinity) + 1;
   return outputOf(startWithin(text, limits.maxVariableOutputChars - frame));
 }
 
@@ -178,7 +170,7 @@ async function loadElements(
   let chars = 0;
   if (from >= to) return elements;
   for await (const { value } of childrenOf({ sequence }, from)) {
-    chars += charsOf(value) + 1;
+    chars += jsonChars(value, Infinity) + 1;
     elements.push(value);
     if (chars > limits.maxVariableOutputChars || from + elements.length === to) break;
   }
@@ -228,7 +220,7 @@ function keysOf(request: ReadRequest, value: { readonly [key: string]: Json }): 
   let chars = 0;
   for (let index = from; index < to && chars <= limits.maxVariableOutputChars; index++) {
     const entry = entryOf(value, names[index] ?? "", index);
-    chars += charsOf(entry) - 1;
+    chars += jsonChars(entry, Infinity) - 1;
     entries.push(entry);
   }
   const outputOf = () => {

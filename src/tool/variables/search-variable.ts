@@ -7,7 +7,8 @@ import { compact, isScalar, type Json, isJsonArray, typeOfJson } from "../../val
 import { type Path, type Segment, formatPath, readPath } from "../../value/path.ts";
 import { Breaks, nextTask } from "../../value/next-task.ts";
 import { Work } from "../../value/work.ts";
-import { charsOf, MAX_COUNT, runtimeTool } from "../runtime-tool.ts";
+import { jsonChars } from "../../value/json-text.ts";
+import { MAX_COUNT, runtimeTool } from "../runtime-tool.ts";
 import { childrenOf, type Part, partAt, type Sequence, valueAt } from "./sequence.ts";
 import {
   inspect,
@@ -141,8 +142,8 @@ class Findings {
     this.#call = call;
     this.#target = target;
     this.#maxHits = maxHits;
-    this.#charsLeft =
-      limits.maxVariableOutputChars - charsOf({ ...this.output(), next: call }) - RESERVED_CHARS;
+    const empty = { ...this.output(), next: call };
+    this.#charsLeft = limits.maxVariableOutputChars - jsonChars(empty, Infinity) - RESERVED_CHARS;
   }
 
   /** Adds all matches of an element or none, unless they are the first. */
@@ -178,7 +179,7 @@ class Findings {
   }
 
   #add(hit: Hit): boolean {
-    const chars = charsOf({ reference: hit.reference, excerpt: hit.excerpt }) + 1;
+    const chars = jsonChars({ reference: hit.reference, excerpt: hit.excerpt }, Infinity) + 1;
     if (this.#hits.length >= this.#maxHits || chars > this.#charsLeft) return false;
     this.#charsLeft -= chars;
     this.#hits.push(hit);

@@ -5,7 +5,14 @@ import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { codePointCount, sliceCodePoints } from "../../value/characters.ts";
 import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
-import { type Bounds, type Path, readPath, type Segment, sliceBounds } from "../../value/path.ts";
+import {
+  type Bounds,
+  isSlice,
+  type Path,
+  readPath,
+  type Segment,
+  sliceBounds,
+} from "../../value/path.ts";
 import { Work } from "../../value/work.ts";
 import { existing, readable, referenceTo, type Target } from "./variable-target.ts";
 
@@ -74,10 +81,6 @@ function sliceOf({ type, count }: VariableInfo, path: Path): Bounds | undefined 
   const [first, ...rest] = path;
   if (first === undefined) return { from: 0, to: count };
   return rest.length === 0 && isSlice(first) ? sliceBounds(first, count) : undefined;
-}
-
-function isSlice(segment: Segment): segment is { readonly from?: number; readonly to?: number } {
-  return !("key" in segment) && !("index" in segment) && !("each" in segment);
 }
 
 function stored(

@@ -3,7 +3,7 @@ import { ByrefError, codeOf } from "../../errors.ts";
 import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Write, WriteMode } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import { readOnly } from "../../store/computed.ts";
+import { readOnly } from "../../store/names.ts";
 import { strictestVisibility } from "../../store/labels.ts";
 import { isExtension, valueWithin } from "../../store/write-mode.ts";
 import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
@@ -12,6 +12,7 @@ import { targetIn, usable } from "./variable-target.ts";
 import * as z from "zod";
 import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
+import type { Diff } from "../../value/line-diff.ts";
 import { isComposed } from "../composed.ts";
 import { guardedView } from "../tool-output.ts";
 import type { Stage } from "../wrapped-tool.ts";
@@ -182,10 +183,10 @@ export function keptInput(input: object): { readonly input?: Json } {
   return JSON.stringify(kept).length > limits.maxListedInputBytes ? {} : { input: kept };
 }
 
-/** Describes the variable for the model. A secret is described by its name only. */
-function handleOf(info: VariableInfo): Record<string, Json> {
+/** Describes the variable for the model, with what has changed. A secret is described by its name only. */
+export function handleOf(info: VariableInfo, diff?: Diff): Record<string, Json> {
   const { name, type, count, version } = info;
-  return compact({ $var: name, ...(guardedView(info) ?? { type, count, version }) });
+  return compact({ $var: name, ...(guardedView(info) ?? { type, count, version, ...diff }) });
 }
 
 interface Context extends Pick<RuntimeToolContext, "store"> {

@@ -1,6 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import { type Elements, readElements, requireReadable } from "../../store/bytes/read-part.ts";
-import type { ComputedVariable } from "../../store/computed.ts";
+import type { ComputedVariable } from "../../store/variable-store.ts";
 import type { OpenValue, VariableInfo } from "../../store/variable.ts";
 import { deepFreeze, type Json, parsedJson } from "../../value/json.ts";
 import type { Bounds, Path, Reading } from "../../value/path.ts";

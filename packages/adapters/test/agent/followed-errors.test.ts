@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore, variableTools, wrapTools } from "../../src/agent.ts";
 import { codeIn, errorCodes, type ErrorCode } from "../../../../src/errors.ts";
-import { readOnly } from "../../../../src/store/computed.ts";
+import { readOnly } from "../../../../src/store/names.ts";
 import { refusalOf } from "../../../gateway/src/gateway-server.ts";
 import { noSuchTool } from "../../../../src/tool/policy.ts";
 import { bytesContent } from "../../../../src/store/bytes/content.ts";
