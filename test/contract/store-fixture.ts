@@ -4,8 +4,7 @@ import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore } from "../../src/store/variables.ts";
-import type { StoreOptions } from "../../src/store/variables.ts";
+import type { VariableStore, StoreOptions } from "../../src/store/variables.ts";
 import type { Json } from "../../src/value/json.ts";
 import { FULL, WatchedSql } from "../store/watched-sql.ts";
 import { START_MS, withCode } from "./variable-store-fixture.ts";
@@ -172,6 +171,4 @@ export async function bytesOf(store: VariableStore, name: string): Promise<Uint8
 }
 
 /** True for equal values. Compares megabytes without generating a report. */
-export function isSame(one: unknown, other: unknown): boolean {
-  return isDeepStrictEqual(one, other);
-}
+export const isSame = (one: unknown, other: unknown): boolean => isDeepStrictEqual(one, other);
