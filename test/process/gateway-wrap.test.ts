@@ -15,9 +15,7 @@ import { byref } from "../support/command-line.ts";
 
 let folder = "";
 
-beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "byref-wrap-")));
-});
+beforeEach(() => void (folder = realpathSync(mkdtempSync(join(tmpdir(), "byref-wrap-")))));
 
 const read = (file: string) => readFileSync(file, "utf8");
 
