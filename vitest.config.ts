@@ -25,7 +25,7 @@ const ALL = {
   testTimeout: STUCK_MS,
   hookTimeout: STUCK_MS,
   expect: { poll: { timeout: STUCK_MS } },
-  setupFiles: ["test/support/patience.ts"],
+  setupFiles: ["test/support/patience.ts", "test/support/nothing-fake.ts"],
   // What the files import takes longer than most of them: it is loaded once for all.
   isolate: false,
 };

@@ -16,11 +16,7 @@ describe("the composer", () => {
     scripted,
   }) => {
     const held = Promise.withResolvers<void>();
-    scripted.answer("Long question", {
-      kind: "text",
-      text: "Part of it.",
-      hold: held.promise,
-    });
+    scripted.answer("Long question", { kind: "text", text: "Part of it.", hold: held.promise });
     scripted.answer("Second in line", { kind: "text", text: "Second answer." });
     scripted.answer("Third in line", { kind: "text", text: "Third answer." });
     const page = await open(scripted.url);

@@ -12,58 +12,51 @@ const BELOW = `(() => {
   return Math.round(box.scrollHeight - box.scrollTop - box.clientHeight);
 })()`;
 
-describe("the end of an answer", () => {
-  it("stays in view when something arrives late, unless the person has scrolled up", async ({
-    open,
-    demo,
-  }) => {
-    const page = await open(demo.url, { height: 560 });
-    const late = Promise.withResolvers<void>();
-    await page.route(/\/variables\?|\/receipt$|form=reference/, async (route) => {
-      await late.promise;
-      await route.continue();
-    });
-    await askExample(page, ORDERS);
-    late.resolve();
-    await page.getByRole("group", { name: "Follow-up questions" }).waitFor();
-    await page.getByRole("region", { name: "What the model read" }).waitFor();
-    await eventually(async () => expect(await page.evaluate(BELOW)).toBeLessThan(2));
-    const latest = page.getByRole("button", { name: "Jump to latest" });
-    expect(await latest.count()).toBe(0);
-
-    await page.locator(".chat-scroll").hover();
-    await page.mouse.wheel(0, -400);
-    await latest.waitFor();
-    await page.evaluate(`document.querySelector(".message-answer").style.paddingBottom = "900px"`);
-    await eventually(async () => expect(await page.evaluate(BELOW)).toBeGreaterThan(900));
-    await latest.click();
-    await latest.waitFor({ state: "detached" });
-    expect(await page.evaluate(BELOW)).toBeLessThan(2);
+it("the end of an answer stays in view, unless somebody scrolls up", async ({ open, demo }) => {
+  const page = await open(demo.url, { height: 560 });
+  const late = Promise.withResolvers<void>();
+  await page.route(/\/variables\?|\/receipt$|form=reference/, async (route) => {
+    await late.promise;
+    await route.continue();
   });
+  await askExample(page, ORDERS);
+  late.resolve();
+  await page.getByRole("group", { name: "Follow-up questions" }).waitFor();
+  await page.getByRole("region", { name: "What the model read" }).waitFor();
+  await eventually(async () => expect(await page.evaluate(BELOW)).toBeLessThan(2));
+  const latest = page.getByRole("button", { name: "Jump to latest" });
+  expect(await latest.count()).toBe(0);
+
+  await page.locator(".chat-scroll").hover();
+  await page.mouse.wheel(0, -400);
+  await latest.waitFor();
+  await page.evaluate(`document.querySelector(".message-answer").style.paddingBottom = "900px"`);
+  await eventually(async () => expect(await page.evaluate(BELOW)).toBeGreaterThan(900));
+  await latest.click();
+  await latest.waitFor({ state: "detached" });
+  expect(await page.evaluate(BELOW)).toBeLessThan(2);
 });
 
-describe("the first answer that used a large value", () => {
-  it("says which value went where, and what the model read and wrote of it", async ({
-    open,
-    demo,
-  }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: ORDERS }).click();
-    const proof = page.getByRole("region", { name: "What the model read" });
-    await proof.waitFor();
-    expect(await proof.innerText()).toMatch(
-      /^779 KB went from list_orders to monthly_totals\. The model read \d\d characters of it and wrote 31 characters\./,
-    );
-    expect(await proof.getByText(/^(?:Sent to the model|Without references)$/).count()).toBe(2);
-    const call = page.getByRole("region", { name: "Call of monthly_totals" });
-    await call.getByRole("button", { name: "orders: $list_orders_1 · 779 KB" }).waitFor();
-    await proof.getByRole("button", { name: "See what the model wrote" }).click();
-    await call.getByLabel("orders, as the model wrote it").waitFor();
+it("an answer says which value went where, and what the model read of it", async ({
+  open,
+  demo,
+}) => {
+  const page = await open(demo.url);
+  await page.getByRole("button", { name: ORDERS }).click();
+  const proof = page.getByRole("region", { name: "What the model read" });
+  await proof.waitFor();
+  expect(await proof.innerText()).toMatch(
+    /^779 KB went from list_orders to monthly_totals\. The model read \d\d characters of it and wrote 31 characters\./,
+  );
+  expect(await proof.getByText(/^(?:Sent to the model|Without references)$/).count()).toBe(2);
+  const call = page.getByRole("region", { name: "Call of monthly_totals" });
+  await call.getByRole("button", { name: "orders: $list_orders_1 · 779 KB" }).waitFor();
+  await proof.getByRole("button", { name: "See what the model wrote" }).click();
+  await call.getByLabel("orders, as the model wrote it").waitFor();
 
-    await ask(page, "What are the monthly totals of my orders?");
-    await proof.nth(1).waitFor();
-    expect(await proof.getByText("Without references").count()).toBe(1);
-  });
+  await ask(page, "What are the monthly totals of my orders?");
+  await proof.nth(1).waitFor();
+  expect(await proof.getByText("Without references").count()).toBe(1);
 });
 
 describe("a conversation that the server does not know", () => {
@@ -92,54 +85,49 @@ describe("a conversation that the server does not know", () => {
   });
 });
 
-describe("a table", () => {
-  it("is filtered, sorted and counted as a whole, however large it is", async ({ open, demo }) => {
-    const { page, variables } = await variablesPage({ open, demo, forgives: /404/ });
-    const rows = records(10_000).map((row) => ({ ...row, isPaid: row.id % 5_000 === 1 }));
-    await variables.put("large", rows);
-    await listed(page, "large").click();
-    const table = page.getByRole("table", { name: "$large" });
-    await table.getByText("row 5", { exact: true }).waitFor();
-    // Only the visible rows are fetched.
-    expect(await table.getAttribute("aria-rowcount")).toBe("10001");
-    expect(await table.getByRole("row").count()).toBeLessThan(80);
-    await page.locator(".variables-frame").focus();
-    await page.keyboard.press("End");
-    await table.getByText("row 9999", { exact: true }).waitFor();
-    const filter = page.getByLabel("Filter rows");
-    for (const [text, count] of [
-      ["ROW 999", 11],
-      ["row 5 5", 0],
-      ["true", 2],
-    ] as const) {
-      await filter.fill(text);
-      await page.getByText(`${count} of 10,000 rows`).waitFor();
-    }
-    await filter.fill("");
-    const sort = table.getByRole("button", { name: "id", exact: true });
-    await sort.click();
-    await table.locator("[aria-sort=ascending]").waitFor();
-    await sort.click();
-    await table.getByText("row 9999", { exact: true }).waitFor();
+it("a large table is filtered, sorted and counted as a whole", async ({ open, demo }) => {
+  const { page, variables } = await variablesPage({ open, demo, forgives: /404/ });
+  const rows = records(10_000).map((row) => ({ ...row, isPaid: row.id % 5_000 === 1 }));
+  await variables.put("large", rows);
+  await listed(page, "large").click();
+  const table = page.getByRole("table", { name: "$large" });
+  await table.getByText("row 5", { exact: true }).waitFor();
+  // Only the visible rows are fetched.
+  expect(await table.getAttribute("aria-rowcount")).toBe("10001");
+  expect(await table.getByRole("row").count()).toBeLessThan(80);
+  await page.locator(".variables-frame").focus();
+  await page.keyboard.press("End");
+  await table.getByText("row 9999", { exact: true }).waitFor();
+  const filter = page.getByLabel("Filter rows");
+  for (const [text, count] of [
+    ["ROW 999", 11],
+    ["row 5 5", 0],
+    ["true", 2],
+  ] as const) {
+    await filter.fill(text);
+    await page.getByText(`${count} of 10,000 rows`).waitFor();
+  }
+  await filter.fill("");
+  const sort = table.getByRole("button", { name: "id", exact: true });
+  await sort.click();
+  await table.locator("[aria-sort=ascending]").waitFor();
+  await sort.click();
+  await table.getByText("row 9999", { exact: true }).waitFor();
 
-    await page.route(/\/query$/, (route) => route.fulfill({ status: 404, json: {} }));
-    await filter.fill("row 9998");
-    await page.getByText(/^Sorts and filters the [\d,]+ loaded rows of 10,000\./).waitFor();
-  });
+  await page.route(/\/query$/, (route) => route.fulfill({ status: 404, json: {} }));
+  await filter.fill("row 9998");
+  await page.getByText(/^Sorts and filters the [\d,]+ loaded rows of 10,000\./).waitFor();
+});
 
-  it("has one format for the numbers of a column, and copies them whole", async ({
-    open,
-    demo,
-  }) => {
-    const { page, variables } = await variablesPage({ open, demo });
-    await variables.put("sums", [{ average: 499.95499549954997 }, { average: 12 }]);
-    await listed(page, "sums").click();
-    const table = page.getByRole("table", { name: "$sums" });
-    await table.getByRole("cell", { name: "12.00", exact: true }).waitFor();
-    await table.getByRole("cell", { name: "499.95", exact: true }).dblclick();
-    await page.keyboard.press("ControlOrMeta+c");
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe("499.95499549954997");
-  });
+it("a column has one format of numbers, which are copied whole", async ({ open, demo }) => {
+  const { page, variables } = await variablesPage({ open, demo });
+  await variables.put("sums", [{ average: 499.95499549954997 }, { average: 12 }]);
+  await listed(page, "sums").click();
+  const table = page.getByRole("table", { name: "$sums" });
+  await table.getByRole("cell", { name: "12.00", exact: true }).waitFor();
+  await table.getByRole("cell", { name: "499.95", exact: true }).dblclick();
+  await page.keyboard.press("ControlOrMeta+c");
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe("499.95499549954997");
 });
 
 /** Returns the texts of the cells of each row. */
@@ -150,38 +138,30 @@ async function rowsIn(table: Locator): Promise<readonly (readonly string[])[]> {
   );
 }
 
-describe("the example", () => {
-  it("with 5,000 orders shows totals as a table in the answer, and as a chart", async ({
-    open,
-    demo,
-  }) => {
-    const page = await open(demo.url);
-    await askExample(page, /monthly totals of my orders\?/);
-    const client = createClient(demo.url).conversation(idIn(page));
-    const totals =
-      await client.variables.get<readonly Record<string, unknown>[]>("monthly_totals_1");
-    const answer = page.getByRole("article", { name: "Answer" });
-    const [head = [], ...rows] = await rowsIn(answer.getByRole("table"));
-    expect(head).toEqual(Object.keys(totals[0] ?? {}));
-    const read = (cell: string) => (cell.includes("-") ? cell : Number(cell.replace(",", "")));
-    expect(rows.map((row) => row.map(read))).toEqual(totals.map((total) => Object.values(total)));
-    expect(rows).toHaveLength(12);
-    await page.locator(".item-open", { hasText: "$list_orders" }).getByText("5,000").waitFor();
+it("the example with 5,000 orders shows totals as a table and a chart", async ({ open, demo }) => {
+  const page = await open(demo.url);
+  await askExample(page, /monthly totals of my orders\?/);
+  const client = createClient(demo.url).conversation(idIn(page));
+  const totals = await client.variables.get<readonly Record<string, unknown>[]>("monthly_totals_1");
+  const answer = page.getByRole("article", { name: "Answer" });
+  const [head = [], ...rows] = await rowsIn(answer.getByRole("table"));
+  expect(head).toEqual(Object.keys(totals[0] ?? {}));
+  const read = (cell: string) => (cell.includes("-") ? cell : Number(cell.replace(",", "")));
+  expect(rows.map((row) => row.map(read))).toEqual(totals.map((total) => Object.values(total)));
+  expect(rows).toHaveLength(12);
+  await page.locator(".item-open", { hasText: "$list_orders" }).getByText("5,000").waitFor();
 
-    const mark = answer.getByRole("button", { name: "From $monthly_totals_1" });
-    const card = await cardOf(page, mark);
-    await card.getByRole("button", { name: "Open $monthly_totals_1" }).click();
-    const table = page.getByRole("table", { name: "$monthly_totals_1" });
-    await table.getByText(String(totals[11]?.["month"]), { exact: true }).waitFor();
-    const panel = page.getByRole("tabpanel", { name: "Variables" });
-    await panel.getByRole("button", { name: "Chart", exact: true }).click();
-    const drawn = page.getByRole("group", { name: /of \$monthly_totals_1 by month/ });
-    await drawn.waitFor();
-    expect(await page.locator(".chart-line, .chart-bars").first().getAttribute("d")).toMatch(/M/);
-    await drawn.focus();
-    await page.keyboard.press("End");
-    expect(await page.locator(".chart-legend").innerText()).toContain(
-      String(totals[11]?.["month"]),
-    );
-  });
+  const mark = answer.getByRole("button", { name: "From $monthly_totals_1" });
+  const card = await cardOf(page, mark);
+  await card.getByRole("button", { name: "Open $monthly_totals_1" }).click();
+  const table = page.getByRole("table", { name: "$monthly_totals_1" });
+  await table.getByText(String(totals[11]?.["month"]), { exact: true }).waitFor();
+  const panel = page.getByRole("tabpanel", { name: "Variables" });
+  await panel.getByRole("button", { name: "Chart", exact: true }).click();
+  const drawn = page.getByRole("group", { name: /of \$monthly_totals_1 by month/ });
+  await drawn.waitFor();
+  expect(await page.locator(".chart-line, .chart-bars").first().getAttribute("d")).toMatch(/M/);
+  await drawn.focus();
+  await page.keyboard.press("End");
+  expect(await page.locator(".chart-legend").innerText()).toContain(String(totals[11]?.["month"]));
 });

@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth, barriersOn } from "../support/axe.ts";
 import { comparison, comparisonSaid, signedReport } from "../support/page-answers.ts";
-import { ask, cardOf, eventually, idIn, it } from "../support/page-test.ts";
+import { ask, askExample, cardOf, eventually, idIn, it } from "../support/page-test.ts";
 import { listed, records } from "../support/variables-page.ts";
 
 const DESK = { width: 1_280, height: 800, theme: "light" } as const;
@@ -170,45 +170,72 @@ describe.each(sizes)("the $name page is accessible and fits", ({ size }) => {
   });
 });
 
-describe("a phone", () => {
-  it("shows one view at a time, and the list in a drawer", async ({ open, demo }) => {
-    const page = await open(demo.url, PHONE);
-    await page.getByRole("button", { name: /Compare the weather/ }).tap();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    const field = page.getByLabel("Message", { exact: true });
-    expect(await field.isVisible()).toBe(true);
-    await show(page, "Variables");
-    await listed(page, "compare_weather_1").waitFor();
-    expect(await field.isVisible()).toBe(false);
-    await page.getByRole("button", { name: "Conversations" }).tap();
-    const list = page.getByRole("navigation", { name: "Conversations" });
-    const own = list.locator(`[href="#/c/${idIn(page)}"]`);
-    await own.waitFor();
-    await page.keyboard.press("Escape");
-    await list.waitFor({ state: "hidden" });
-    await page.getByRole("button", { name: "Conversations" }).tap();
-    await own.tap();
-    await list.waitFor({ state: "hidden" });
-  });
+it("a phone shows one view at a time, and the list in a drawer", async ({ open, demo }) => {
+  const page = await open(demo.url, PHONE);
+  await page.getByRole("button", { name: /Compare the weather/ }).tap();
+  await page.getByRole("button", { name: "Answer again" }).waitFor();
+  const field = page.getByLabel("Message", { exact: true });
+  expect(await field.isVisible()).toBe(true);
+  await show(page, "Variables");
+  await listed(page, "compare_weather_1").waitFor();
+  expect(await field.isVisible()).toBe(false);
+  await page.getByRole("button", { name: "Conversations" }).tap();
+  const list = page.getByRole("navigation", { name: "Conversations" });
+  const own = list.locator(`[href="#/c/${idIn(page)}"]`);
+  await own.waitFor();
+  await page.keyboard.press("Escape");
+  await list.waitFor({ state: "hidden" });
+  await page.getByRole("button", { name: "Conversations" }).tap();
+  await own.tap();
+  await list.waitFor({ state: "hidden" });
 });
 
-describe("the theme", () => {
-  it("is the system's until one is chosen, and the choice is stored", async ({ open, demo }) => {
-    const page = await open(demo.url, { theme: "dark" });
-    const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
-    await page.getByRole("button", { name: "Use the light theme" }).waitFor();
-    const dark = await ground();
-    await page.getByRole("button", { name: "Use the light theme" }).click();
-    await eventually(async () => expect(await ground()).not.toBe(dark));
-    const light = await ground();
+it("the theme is the system's until one is chosen, which is stored", async ({ open, demo }) => {
+  const page = await open(demo.url, { theme: "dark" });
+  const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
+  await page.getByRole("button", { name: "Use the light theme" }).waitFor();
+  const dark = await ground();
+  await page.getByRole("button", { name: "Use the light theme" }).click();
+  await eventually(async () => expect(await ground()).not.toBe(dark));
+  const light = await ground();
+  await page.reload();
+  await page.getByRole("button", { name: "Use the dark theme" }).waitFor();
+  expect(await ground()).toBe(light);
+  const system = await open(demo.url);
+  await system.getByRole("button", { name: "Use the dark theme" }).waitFor();
+  await system.emulateMedia({ colorScheme: "dark" });
+  await system.getByRole("button", { name: "Use the light theme" }).waitFor();
+});
+
+/** The animation that an element has, which asks for one. */
+const ANIMATION = `(() => {
+  const one = document.body.appendChild(document.createElement("p"));
+  one.style.animation = "chat-pulse 1s infinite";
+  const { animationName } = getComputedStyle(one);
+  one.remove();
+  return animationName;
+})()`;
+
+it("nothing moves for a person who wants less motion", async ({ open, demo }) => {
+  const page = await open(demo.url);
+  expect(await page.evaluate(ANIMATION)).toBe("none");
+  await page.emulateMedia({ reducedMotion: "no-preference" });
+  expect(await page.evaluate(ANIMATION)).toBe("chat-pulse");
+});
+
+it("a page whose local storage is broken works without it", async ({ open, demo }) => {
+  const page = await open(demo.url);
+  for (const broken of ['{"a":', '{"a":1}', "[1,null]"]) {
+    await page.evaluate(
+      `for (const name of ["theme", "pins", "agents"]) localStorage["byref-" + name] = ${JSON.stringify(broken)}`,
+    );
     await page.reload();
     await page.getByRole("button", { name: "Use the dark theme" }).waitFor();
-    expect(await ground()).toBe(light);
-    const system = await open(demo.url);
-    await system.getByRole("button", { name: "Use the dark theme" }).waitFor();
-    await system.emulateMedia({ colorScheme: "dark" });
-    await system.getByRole("button", { name: "Use the light theme" }).waitFor();
-  });
+  }
+  await askExample(page, /Compare the weather/);
+  await page.getByRole("button", { name: "Use the dark theme" }).click();
+  await page.reload();
+  await page.getByRole("button", { name: "Use the light theme" }).waitFor();
 });
 
 /** True if the last character of an element's text is left of the first one. */
@@ -223,18 +250,13 @@ const endsLeft = (selector: string) => `(() => {
   return leftOf(text.length - 1) < leftOf(0);
 })()`;
 
-describe("text that is read from right to left", () => {
-  it("keeps its order in questions and answers, beside text in English", async ({
-    open,
-    scripted,
-  }) => {
-    const page = await open(scripted.url);
-    const arabic = "مرحبا بالعالم!";
-    scripted.answer(arabic, { kind: "text", text: arabic });
-    await ask(page, arabic);
-    await page.locator(".message-answer p").waitFor();
-    expect(await page.evaluate(endsLeft(".message-question"))).toBe(true);
-    expect(await page.evaluate(endsLeft(".message-answer p"))).toBe(true);
-    expect(await page.evaluate(endsLeft(".model-note, .conversations-brand"))).toBe(false);
-  });
+it("text from right to left keeps its order beside English", async ({ open, scripted }) => {
+  const page = await open(scripted.url);
+  const arabic = "مرحبا بالعالم!";
+  scripted.answer(arabic, { kind: "text", text: arabic });
+  await ask(page, arabic);
+  await page.locator(".message-answer p").waitFor();
+  expect(await page.evaluate(endsLeft(".message-question"))).toBe(true);
+  expect(await page.evaluate(endsLeft(".message-answer p"))).toBe(true);
+  expect(await page.evaluate(endsLeft(".model-note, .conversations-brand"))).toBe(false);
 });

@@ -2,7 +2,6 @@ import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
-import { startLine } from "../support/line.ts";
 import {
   ask,
   calling,
@@ -14,6 +13,56 @@ import {
 } from "../support/page-test.ts";
 import { signedReport } from "../support/page-answers.ts";
 import { listed } from "../support/variables-page.ts";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A connection to a local server that can be cut and restored. */
+interface Line {
+  readonly url: string;
+  /** Breaks all connections, and refuses new ones. */
+  cut(): void;
+  mend(): void;
+  down(): Promise<void>;
+}
+
+async function startLine(to: string): Promise<Line> {
+  const port = Number(new URL(to).port);
+  const open = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((near) => {
+    if (isCut) return void near.destroy();
+    const far = connect(port, "127.0.0.1");
+    for (const [from, into] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      open.add(from);
+      from.pipe(into);
+      // A broken end closes the other one.
+      from.on("error", () => into.destroy());
+      from.once("close", () => {
+        open.delete(from);
+        into.destroy();
+      });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const cut = () => {
+    isCut = true;
+    for (const socket of open) socket.destroy();
+  };
+  return {
+    url: `http://localhost:${(server.address() as AddressInfo).port}`,
+    cut,
+    mend: () => void (isCut = false),
+    down: async () => {
+      cut();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
 
 type Open = (url: string, options?: OpenOptions) => Promise<Page>;
 
@@ -170,24 +219,22 @@ describe("a page without a connection", () => {
   });
 });
 
-describe("a plan", () => {
-  it("is approved and decided in one tab, and the other tab shows it", async ({ open, demo }) => {
-    const id = crypto.randomUUID();
-    const { plans } = createClient(demo.url).conversation(id);
-    const { id: plan } = await plans.propose(signedReport, { agent: "orders" });
-    const first = await open(`${demo.url}/#/c/${id}`);
-    const second = await open(first.url(), { beside: first });
-    for (const page of [first, second]) {
-      await page.getByRole("tab", { name: "Plans" }).click();
-      await page.getByRole("button", { name: /Signed report/ }).click();
-      await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
-    }
-    await first.getByRole("button", { name: "Approve", exact: true }).click();
-    await second.getByRole("button", { name: "Run", exact: true }).waitFor();
-    await plans.run(plan, { input: { currency: "USD" } }).json();
-    const gates = [first, second].map((page) => page.getByRole("region", { name: "Gate legal" }));
-    for (const gate of gates) await gate.waitFor();
-    await gates[1]?.getByRole("button", { name: "Deny", exact: true }).click();
-    for (const gate of gates) await gate.waitFor({ state: "detached" });
-  });
+it("a plan that one tab approves and decides is shown by the other", async ({ open, demo }) => {
+  const id = crypto.randomUUID();
+  const { plans } = createClient(demo.url).conversation(id);
+  const { id: plan } = await plans.propose(signedReport, { agent: "orders" });
+  const first = await open(`${demo.url}/#/c/${id}`);
+  const second = await open(first.url(), { beside: first });
+  for (const page of [first, second]) {
+    await page.getByRole("tab", { name: "Plans" }).click();
+    await page.getByRole("button", { name: /Signed report/ }).click();
+    await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
+  }
+  await first.getByRole("button", { name: "Approve", exact: true }).click();
+  await second.getByRole("button", { name: "Run", exact: true }).waitFor();
+  await plans.run(plan, { input: { currency: "USD" } }).json();
+  const gates = [first, second].map((page) => page.getByRole("region", { name: "Gate legal" }));
+  for (const gate of gates) await gate.waitFor();
+  await gates[1]?.getByRole("button", { name: "Deny", exact: true }).click();
+  for (const gate of gates) await gate.waitFor({ state: "detached" });
 });

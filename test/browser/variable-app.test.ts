@@ -60,27 +60,23 @@ const records = Array.from({ length: 1_000 }, (_, at) => ({
   city: at % 2 === 0 ? "Oslo" : "Rome",
 }));
 
-describe("show_variable in a client that renders views", () => {
-  it("draws records as a table and a chart, without showing them to the model", async ({
-    shown,
-  }) => {
-    const { frame, answer } = await shown(records);
-    await frame.getByText("ord_0", { exact: true }).waitFor();
-    expect(answer).not.toContain("ord_0");
-    expect(answer.length).toBeLessThan(200);
-    await frame.getByLabel("Filter rows").fill("ord_999");
-    await frame.getByText("ord_999", { exact: true }).waitFor();
-    await frame.getByText("Chart", { exact: true }).click();
-    await frame.locator("svg").first().waitFor();
-    await frame.getByText("Tree", { exact: true }).click();
-    await frame.getByText("$orders", { exact: true }).first().waitFor();
-  });
+it("show_variable draws records, and shows none to the model", async ({ shown }) => {
+  const { frame, answer } = await shown(records);
+  await frame.getByText("ord_0", { exact: true }).waitFor();
+  expect(answer).not.toContain("ord_0");
+  expect(answer.length).toBeLessThan(200);
+  await frame.getByLabel("Filter rows").fill("ord_999");
+  await frame.getByText("ord_999", { exact: true }).waitFor();
+  await frame.getByText("Chart", { exact: true }).click();
+  await frame.locator("svg").first().waitFor();
+  await frame.getByText("Tree", { exact: true }).click();
+  await frame.getByText("$orders", { exact: true }).first().waitFor();
+});
 
-  it("draws markup as text", async ({ shown }) => {
-    const markup = '<img src="https://evil.example/x"><script>parent.stolen = 1</script>';
-    const { frame } = await shown([{ text: markup }, { text: "x" }]);
-    await frame.getByText(markup, { exact: true }).first().waitFor();
-  });
+it("show_variable draws markup as text", async ({ shown }) => {
+  const markup = '<img src="https://evil.example/x"><script>parent.stolen = 1</script>';
+  const { frame } = await shown([{ text: markup }, { text: "x" }]);
+  await frame.getByText(markup, { exact: true }).first().waitFor();
 });
 
 describe("show_variable elsewhere", () => {

@@ -5,31 +5,26 @@ import { barriersInBoth } from "../support/axe.ts";
 import { askExample, eventually, idIn, it } from "../support/page-test.ts";
 import { drop, listed, variablesPage } from "../support/variables-page.ts";
 
-describe("a dropped file", () => {
-  it("asks what to do if its name is taken, and reports invalid content", async ({
-    open,
-    demo,
-  }) => {
-    const { page, variables } = await variablesPage({ open, demo, forgives: /412|400/ });
-    await variables.put("sales", 1);
-    const text = "city,units\nOslo,3\nRome,4\n";
-    await drop(page, [
-      { name: "sales.csv", text },
-      { name: "broken.json", text: "{" },
-    ]);
-    await page.getByText("$sales already exists.").waitFor();
-    await page.locator(".variables-failed", { hasText: "JSON" }).waitFor();
-    await page.getByRole("button", { name: "Keep both" }).click();
-    await listed(page, "sales_000").waitFor();
-    expect(await variables.get("sales_000")).toEqual([
-      { city: "Oslo", units: 3 },
-      { city: "Rome", units: 4 },
-    ]);
-    expect(await variables.get("sales")).toBe(1);
-    await drop(page, [{ name: "sales.csv", text: "n\n7\n" }]);
-    await page.getByRole("button", { name: "Replace it" }).click();
-    await eventually(async () => expect(await variables.get("sales")).toEqual([{ n: 7 }]));
-  });
+it("a dropped file may replace another, and reports invalid content", async ({ open, demo }) => {
+  const { page, variables } = await variablesPage({ open, demo, forgives: /412|400/ });
+  await variables.put("sales", 1);
+  const text = "city,units\nOslo,3\nRome,4\n";
+  await drop(page, [
+    { name: "sales.csv", text },
+    { name: "broken.json", text: "{" },
+  ]);
+  await page.getByText("$sales already exists.").waitFor();
+  await page.locator(".variables-failed", { hasText: "JSON" }).waitFor();
+  await page.getByRole("button", { name: "Keep both" }).click();
+  await listed(page, "sales_000").waitFor();
+  expect(await variables.get("sales_000")).toEqual([
+    { city: "Oslo", units: 3 },
+    { city: "Rome", units: 4 },
+  ]);
+  expect(await variables.get("sales")).toBe(1);
+  await drop(page, [{ name: "sales.csv", text: "n\n7\n" }]);
+  await page.getByRole("button", { name: "Replace it" }).click();
+  await eventually(async () => expect(await variables.get("sales")).toEqual([{ n: 7 }]));
 });
 
 describe("a variable", () => {
@@ -159,23 +154,21 @@ const wide = Array.from({ length: 300 }, (_, at) => ({
   ),
 }));
 
-describe("a wide table", () => {
-  it("opens over the chat, keeps its filter, and closes with Escape", async ({ open, demo }) => {
-    const { page, variables } = await variablesPage({ open, demo });
-    await variables.put("wide", wide);
-    await listed(page, "wide").click();
-    const table = page.getByRole("table", { name: "$wide" });
-    await table.getByText("10000", { exact: true }).waitFor();
-    await page.getByLabel("Filter rows").fill("10299");
-    const narrow = (await table.boundingBox())?.x ?? 0;
-    expect(narrow).toBeGreaterThan(800);
-    await page.getByRole("button", { name: "Open wide" }).click();
-    const dialog = page.getByRole("dialog", { name: "$wide, wide" });
-    await dialog.getByText("1 of 300 rows").waitFor();
-    expect((await dialog.boundingBox())?.width).toBeGreaterThan(1_200);
-    expect(await barriersInBoth(page)).toEqual([]);
-    await page.keyboard.press("Escape");
-    await dialog.waitFor({ state: "detached" });
-    expect(await page.getByLabel("Filter rows").inputValue()).toBe("10299");
-  });
+it("a wide table opens over the chat, and closes with Escape", async ({ open, demo }) => {
+  const { page, variables } = await variablesPage({ open, demo });
+  await variables.put("wide", wide);
+  await listed(page, "wide").click();
+  const table = page.getByRole("table", { name: "$wide" });
+  await table.getByText("10000", { exact: true }).waitFor();
+  await page.getByLabel("Filter rows").fill("10299");
+  const narrow = (await table.boundingBox())?.x ?? 0;
+  expect(narrow).toBeGreaterThan(800);
+  await page.getByRole("button", { name: "Open wide" }).click();
+  const dialog = page.getByRole("dialog", { name: "$wide, wide" });
+  await dialog.getByText("1 of 300 rows").waitFor();
+  expect((await dialog.boundingBox())?.width).toBeGreaterThan(1_200);
+  expect(await barriersInBoth(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  expect(await page.getByLabel("Filter rows").inputValue()).toBe("10299");
 });

@@ -124,19 +124,17 @@ describe("a call that waits", () => {
   });
 });
 
-describe("an error", () => {
-  it("is explained in words, and can be retried", async ({ open, scripted }) => {
-    const body = JSON.stringify({ error: { message: "No such model." } });
-    scripted.answer("Well?", { kind: "status", status: 404, body });
-    scripted.answer("Well?", saying("Now it works."));
-    const page = await open(scripted.url);
-    await ask(page, "Well?");
-    const trouble = page.getByRole("alert");
-    await trouble.waitFor();
-    expect(await trouble.innerText()).toMatch(/The model failed\./);
-    await trouble.getByRole("button", { name: "Try again" }).click();
-    await page.getByText("Now it works.").waitFor();
-    expect(await page.getByRole("article", { name: "You" }).count()).toBe(1);
-    await trouble.waitFor({ state: "detached" });
-  });
+it("an error is explained in words, and can be retried", async ({ open, scripted }) => {
+  const body = JSON.stringify({ error: { message: "No such model." } });
+  scripted.answer("Well?", { kind: "status", status: 404, body });
+  scripted.answer("Well?", saying("Now it works."));
+  const page = await open(scripted.url);
+  await ask(page, "Well?");
+  const trouble = page.getByRole("alert");
+  await trouble.waitFor();
+  expect(await trouble.innerText()).toMatch(/The model failed\./);
+  await trouble.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("Now it works.").waitFor();
+  expect(await page.getByRole("article", { name: "You" }).count()).toBe(1);
+  await trouble.waitFor({ state: "detached" });
 });

@@ -17,10 +17,7 @@ export const WRITERS: Readonly<Record<string, Writer>> = {
   "writes a large variable": (ask, id) => put(ask, at(id, "large"), "x".repeat(300_000)),
   "changes a variable's metadata": async (ask, id) => {
     await put(ask, at(id, "described"), 1);
-    await patch(ask, at(id, "described"), {
-      description: "?",
-      pinned: true,
-    });
+    await patch(ask, at(id, "described"), { description: "?", pinned: true });
   },
   "deletes a variable": async (ask, id) => {
     await put(ask, at(id, "deleted"), 1);

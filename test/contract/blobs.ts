@@ -21,11 +21,7 @@ export function blobsContract(make: () => Blobs): void {
   describe("listing and deleting", () => listingAndDeleting(at));
 }
 
-interface Fixture {
-  blobs: Blobs;
-  prefix: string;
-  key: string;
-}
+type Fixture = { blobs: Blobs; prefix: string; key: string };
 
 function objects(at: Fixture): void {
   it("replaces a longer object by a shorter one, and by an empty one", async () => {
@@ -122,7 +118,7 @@ function endings(at: Fixture): void {
   });
 
   it.each(["complete", "abort"] as const)(
-    "accept nothing after %s, and keep the current object",
+    "accept nothing after %s, and keep the object",
     async (end) => {
       for (const size of sizes) {
         const upload = await uploaded(at, size);

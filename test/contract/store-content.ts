@@ -11,9 +11,7 @@ export function textOfBytes(bytes: number): string {
 }
 
 /** Returns the same with only one character that is not ASCII, for texts of many megabytes. */
-export function plainTextOfBytes(bytes: number): string {
-  return `é${"x".repeat(bytes - 2)}`;
-}
+export const plainTextOfBytes = (bytes: number): string => `é${"x".repeat(bytes - 2)}`;
 
 /**
  * Returns an array whose JSON has exactly this many bytes (at least 16). Frozen, and the same one each time.
@@ -100,9 +98,7 @@ export function streamed(
   return { stream, wasCancelled: () => wasCancelled };
 }
 
-export function encode(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
-}
+export const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** Cuts the bytes at these places. */
 export function cutAt(bytes: Uint8Array, places: readonly number[]): readonly Uint8Array[] {

@@ -172,6 +172,4 @@ export async function bytesOf(store: VariableStore, name: string): Promise<Uint8
 }
 
 /** True for equal values. Compares megabytes without generating a report. */
-export function isSame(one: unknown, other: unknown): boolean {
-  return isDeepStrictEqual(one, other);
-}
+export const isSame = (one: unknown, other: unknown): boolean => isDeepStrictEqual(one, other);

@@ -7,12 +7,17 @@ import {
   plainTextOfBytes,
   streamed,
   textOfBytes,
+  recordsText,
+  cutAt,
+  textPattern,
+  textPieces,
 } from "./store-content.ts";
-import { bytesOf, expectFailure, isSame, KIB, MIB } from "./store-fixture.ts";
-import { START_MS, withCode } from "./variable-store-fixture.ts";
-import { largeWrites } from "./store-large-writes.ts";
-import { streams } from "./store-streams.ts";
+import { bytesOf, expectFailure, isSame, KIB, MIB, seen } from "./store-fixture.ts";
+import { START_MS, withCode, namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
+import type { Write } from "../../src/store/variable-store.ts";
+import type { Content } from "../../src/store/bytes/content.ts";
+import { FULL } from "../store/watched-sql.ts";
 
 /** Values of any size, wherever they are stored. */
 export function storeLarge(at: Testing): void {
@@ -212,5 +217,446 @@ function openValues(at: Testing): void {
     // The late read is not mistaken for the current value.
     expect(await at.store.read("v")).toBe("new");
     await at.ground.expectClean(at.store);
+  });
+}
+
+/** Writes that extend existing values, races between writes, writes in two steps, and several at once. */
+function largeWrites(at: Testing): void {
+  extensions(at);
+  races(at);
+  halves(at);
+  batches(at);
+}
+
+function extensions(at: Testing): void {
+  it.each(at.sizes)("extends a value of %i bytes", async (size) => {
+    const text = textOfBytes(size);
+    const array = arrayOfBytes(size) as Json[];
+    const object = objectOfBytes(size);
+    const cases: readonly (readonly [Json, Omit<Write, "name">, Json])[] = [
+      [text, { value: "é!", mode: "append" }, `${text}é!`],
+      [array, { value: { new: true }, mode: "append" }, [...array, { new: true }]],
+      [array, { value: [1, [2]], mode: "append" }, [...array, 1, [2]]],
+      [array, { value: "last", path: [{ index: -1 }] }, [...array.slice(0, -1), "last"]],
+      [
+        object,
+        { value: { last: 1, new: { a: 1 } }, mode: "merge" },
+        { ...object, last: 1, new: { a: 1 } },
+      ],
+      [object, { value: 5, path: [{ key: "a" }, { key: "b" }] }, { ...object, a: { b: 5 } }],
+      [
+        object,
+        { value: "!", path: [{ key: "last" }], mode: "append" },
+        { ...object, last: `${String(object["last"])}!` },
+      ],
+    ];
+    // Megabytes in the bucket are slow, so half of the cases must do.
+    const chosen = cases.filter((_, index) => size < 8 * MIB || index % 2 === 1);
+    for (const [before, write, after] of chosen) {
+      const { version } = await at.store.save({ name: "v", value: before });
+      at.store.forget();
+      const info = await at.store.save({ name: "v", ...write });
+      expect(info.version).toBe(version + 1);
+      at.store.forget();
+      expect(at.store.info("v")).toEqual(info);
+      expect(isSame(await at.store.read("v"), after)).toBe(true);
+      await at.ground.expectClean(at.store);
+    }
+  });
+
+  it.each(at.kind.hasBucket ? [120_000] : [10, 5_000])(
+    "extends %i records received as NDJSON",
+    async (count) => {
+      const records = Array.from({ length: count }, (_, id) => ({ id, text: "é".repeat(20) }));
+      const { stream } = streamed([encode(recordsText(records))]);
+      const content = await at.store.receive(stream, "application/x-ndjson");
+      await at.store.save({ name: "v", value: content });
+      const info = await at.store.save({ name: "v", value: { id: -1 }, mode: "append" });
+      expect(info).toMatchObject({ version: 2, count: count + 1 });
+      await at.store.save({ name: "v", value: "é", path: [{ index: 0 }, { key: "id" }] });
+      at.store.forget();
+      expect(await at.store.readPath("v", [{ from: -1 }])).toEqual({
+        found: true,
+        value: [{ id: -1 }],
+      });
+      expect(await at.store.readPath("v", [{ index: 0 }, { key: "id" }])).toEqual({
+        found: true,
+        value: "é",
+      });
+      expect(await at.store.readPath("v", [{ index: count - 1 }, { key: "text" }])).toMatchObject({
+        found: true,
+      });
+      await at.ground.expectClean(at.store);
+    },
+  );
+}
+
+function races(at: Testing): void {
+  const big = arrayOfBytes(at.sizes.at(-1) ?? 0);
+  const tail = async (count: number) => {
+    const reading = await at.store.readPath("v", [{ from: -count }]);
+    return reading?.found === true ? reading.value : reading;
+  };
+
+  it("concurrent appends lose nothing", async () => {
+    await at.store.save({ name: "v", value: big });
+    at.store.forget();
+    const appended = ["a", "b", "c"];
+    const infos = await Promise.all(
+      appended.map((value) => at.store.save({ name: "v", value, mode: "append" })),
+    );
+    expect(infos.map(({ version }) => version).sort()).toEqual([2, 3, 4]);
+    expect(at.store.info("v")?.count).toBe(big.length + 3);
+    expect([...((await tail(3)) as string[])].sort()).toEqual(appended);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("an append extends the value at the time it is applied, even a new one under the same name", async () => {
+    await at.store.save({ name: "v", value: big });
+    at.store.forget();
+    const appending = at.store.save({ name: "v", value: "appended", mode: "append" });
+    at.store.delete("v");
+    await at.store.save({ name: "v", value: ["new"] });
+    await appending;
+    expect(await at.store.read("v")).toEqual(["new", "appended"]);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("concurrent saves under automatic names get different names", async () => {
+    const infos = await Promise.all([1, 2, 3].map(() => at.store.save({ value: big })));
+    expect(namesOf(infos)).toEqual(["variable_1", "variable_2", "variable_3"]);
+    await at.ground.expectClean(at.store);
+  });
+}
+
+function halves(at: Testing): void {
+  it.each(at.sizes)("a prepared write of %i bytes is invisible until its commit", async (size) => {
+    const value = plainTextOfBytes(size);
+    await at.store.save({ name: "v", value: "old" });
+    const before = await seen(at.store);
+    const prepared = await at.store.prepare({ name: "v", value });
+    expect(await seen(at.store)).toEqual(before);
+    const keys = await at.ground.keys();
+    await at.store.sweep();
+    expect(await at.ground.keys()).toEqual(keys);
+    const info = prepared.commit();
+    expect([at.store.info("v"), info.version]).toEqual([info, 2]);
+    // Has no effect, since the value is committed.
+    prepared.discard();
+    await at.ground.expectClean(at.store);
+    at.store.forget();
+    expect((await at.store.read("v")) === value).toBe(true);
+  });
+
+  it.each(at.sizes)("a discarded write of %i bytes leaves nothing", async (size) => {
+    const prepared = await at.store.prepare({ name: "v", value: plainTextOfBytes(size) });
+    prepared.discard();
+    expect(at.store.count()).toBe(0);
+    await at.ground.expectClean(at.store);
+  });
+
+  it.each(at.sizes)(
+    "a prepared extension of %i bytes conflicts with another write",
+    async (size) => {
+      const array = arrayOfBytes(size);
+      const extend = () => at.store.prepare({ name: "v", value: 1, mode: "append" });
+      const overtake: readonly (() => unknown)[] = [
+        () => at.store.save({ name: "v", value: 2, mode: "append" }),
+        () => at.store.delete("v"),
+        () => {
+          at.store.delete("v");
+          return at.store.save({ name: "v", value: [3] });
+        },
+      ];
+      for (const work of overtake) {
+        await at.store.save({ name: "v", value: array });
+        const prepared = await extend();
+        await work();
+        const before = await seen(at.store);
+        await expectFailure(() => prepared.commit(), "conflict");
+        prepared.discard();
+        expect(isSame(await seen(at.store), before)).toBe(true);
+        await at.ground.expectClean(at.store);
+      }
+      at.store.delete("v");
+      const first = await extend();
+      await at.store.save({ name: "v", value: [0] });
+      await expectFailure(() => first.commit(), "conflict");
+      // A change of the metadata is no conflict.
+      const second = await extend();
+      at.store.update("v", { pinned: true, description: "list" });
+      expect(second.commit()).toMatchObject({ pinned: true, description: "list" });
+      expect(await at.store.read("v")).toEqual([0, 1]);
+    },
+  );
+}
+
+function batches(at: Testing): void {
+  it.each(at.sizes)("saves none if one is refused: %i bytes", async (size) => {
+    await at.store.save({ name: "old", value: [1] });
+    const before = await seen(at.store, ["a", "old"]);
+    const good = { name: "a", value: plainTextOfBytes(size) };
+    const bad: readonly (readonly [Write, string])[] = [
+      [{ name: "not a name", value: 1 }, "bad_name"],
+      [{ name: "old", value: { a: 1 }, mode: "merge" }, "bad_value"],
+      [{ name: "b", value: Infinity }, "bad_value"],
+      [{ name: "b", value: 1, path: [{ each: true }] }, "bad_path"],
+      [{ name: "b", value: 1, input: "x".repeat(2 * MIB) }, "limit_exceeded"],
+    ];
+    for (const [write, code] of bad) {
+      const orders = [
+        [good, write],
+        [write, good],
+        [{ name: "old", value: 2, mode: "append" } as const, good, write],
+      ];
+      for (const writes of code === "bad_name" ? orders : orders.slice(0, 1)) {
+        await expectFailure(() => at.store.saveAll(writes), code);
+        expect(await seen(at.store, ["a", "old"])).toEqual(before);
+        await at.ground.expectClean(at.store);
+      }
+    }
+  });
+
+  it.each(at.sizes)("each write sees those before it: %i bytes", async (size) => {
+    const array = arrayOfBytes(size) as Json[];
+    const infos = await at.store.saveAll([
+      { name: "v", value: array },
+      { name: "v", value: "x", mode: "append" },
+      { name: "v", value: ["y"], mode: "append" },
+      { name: "v", value: { z: 1 }, path: [{ index: -1 }] },
+    ]);
+    expect(infos.map(({ version }) => version)).toEqual([1, 2, 3, 4]);
+    at.store.forget();
+    expect(isSame(await at.store.read("v"), [...array, "x", { z: 1 }])).toBe(true);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("retries after a concurrent write, and keeps its streamed content", async () => {
+    await at.store.save({ name: "v", value: arrayOfBytes(9 * MIB) });
+    at.store.forget();
+    const lines = encode(`${JSON.stringify("x".repeat(5 * MIB))}\n`);
+    const content = await at.store.receive(streamed([lines, lines]).stream, "application/x-ndjson");
+    const saving = at.store.saveAll([
+      { name: "brought", value: content },
+      { name: "v", value: "appended", mode: "append" },
+    ]);
+    const sweepAll = async () => {
+      for (let times = 0; times < 20; times++) await at.store.sweep();
+    };
+    const other = at.store.save({ name: "v", value: arrayOfBytes(9 * MIB + 100) });
+    await Promise.all([saving, other, sweepAll()]);
+    expect(await at.store.readPath("brought", [{ index: 1 }, { key: "no" }])).toMatchObject({
+      found: false,
+    });
+    const reading = await at.store.readPath("brought", [{ index: 1 }]);
+    expect(reading?.found === true && String(reading.value).length === 5 * MIB).toBe(true);
+    await at.ground.expectClean(at.store);
+  });
+}
+
+const TYPES = ["text/plain", "application/x-ndjson", "application/json", "image/png"];
+const NDJSON = "application/x-ndjson";
+const JSON_TYPE = "application/json";
+const FAILURE = new Error("The line is dead.");
+
+/** A stream gives the same value as if it had come at once, or leaves nothing. */
+function streams(at: Testing): void {
+  const receive = (pieces: Parameters<typeof streamed>[0], mediaType: string) =>
+    at.store.receive(streamed(pieces).stream, mediaType);
+  const expectNothing = async () => {
+    expect([at.store.count(), at.store.bytes(), at.store.list()]).toEqual([0, 0, []]);
+    await at.ground.expectClean(at.store);
+  };
+
+  it("give the same large values as direct saves, arrays as they arrive", async () => {
+    const rows = Array.from({ length: 40_000 }, (_, id) => ({ id, name: `é "${id}", [` }));
+    const long = "x".repeat(2 * MIB);
+    for (const [value, spaces] of [
+      [rows, 0],
+      [rows, 2],
+      [[1, "two"], 600_000],
+      [["x", long, 1], 0],
+      [{ rows }, 0],
+      [long, 0],
+    ] as const) {
+      const indented = JSON.stringify(value, undefined, Math.min(spaces, 10));
+      const body = indented.replaceAll("\n", `\n${" ".repeat(Math.max(spaces - 10, 0))}`);
+      expect(body.length).toBeGreaterThan(MIB);
+      const content = await receive(cutAt(encode(body), [1, 500_000, 1_100_001]), JSON_TYPE);
+      const saved = await at.store.save({ name: "a", value });
+      const received = await at.store.save({ name: "b", value: content });
+      // A text is stored without its quotes, all else as it arrived.
+      const bytes = typeof value === "string" ? saved.bytes : encode(body).length;
+      const location = expect.any(String);
+      expect({ ...received, name: "a" }).toEqual({ ...saved, bytes, location });
+      at.store.forget();
+      expect(isSame(await at.store.read("b"), value)).toBe(true);
+    }
+    const text = JSON.stringify(rows);
+    for (const broken of [text.slice(0, -1), `${text}]`, text.replace("39999", "39999 1")]) {
+      await expectFailure(() => receive([encode(broken)], JSON_TYPE), "bad_json");
+    }
+    const added = await receive([encode(text)], JSON_TYPE);
+    await at.store.save({ name: "c", value: [0] });
+    const appended = await at.store.save({ name: "c", value: added, mode: "append" });
+    expect(appended.count).toBe(1 + rows.length);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("can have 95 MiB", async () => {
+    const bytes = 95 * MIB;
+    const content = await receive(textPieces(bytes), "text/plain");
+    const info = await at.store.save({ name: "v", value: content });
+    const whole = Math.floor(bytes / textPattern.bytes);
+    const rest = bytes % textPattern.bytes;
+    const location = at.kind.hasBucket ? "r2" : "chunks";
+    expect(info).toMatchObject({
+      type: "string",
+      bytes,
+      count: whole * textPattern.chars + rest,
+      location,
+    });
+    expect(at.store.bytes()).toBe(bytes);
+    const middle = textPattern.chars * (whole >> 1);
+    for (const from of [0, middle, (whole - 1) * textPattern.chars]) {
+      const reading = await at.store.readPath("v", [{ from, to: from + textPattern.chars }]);
+      expect(reading).toEqual({ found: true, value: textPattern.text });
+    }
+    at.store.delete("v");
+    await expectNothing();
+  });
+
+  it.each([
+    ["text/plain", "maxValueBytes", 95 * MIB],
+    ["image/png", "maxValueBytes", 95 * MIB],
+    [JSON_TYPE, "maxJsonBytes", 16 * MIB],
+  ])("cannot have a byte too much: %s", async (mediaType, limit, maximum) => {
+    const pieces = [encode('"'), ...textPieces(maximum - 1), encode("x"), encode("y")];
+    const { stream, wasCancelled } = streamed(pieces);
+    const details = expect.objectContaining({ limit, maximum });
+    const failure = expect.objectContaining({ code: "limit_exceeded", details });
+    await expectFailure(() => at.store.receive(stream, mediaType), failure);
+    expect(wasCancelled()).toBe(true);
+    await expectNothing();
+  });
+
+  it.each(TYPES.flatMap((type) => [0, 9 * MIB].map((bytes) => [type, bytes] as const)))(
+    "leave nothing behind when they fail: %s after %i bytes",
+    async (mediaType, bytes) => {
+      const piece = encode(`"${"x".repeat(998)}"\n`.repeat(500));
+      const sent = Array.from({ length: Math.ceil(bytes / piece.length) }, () => piece);
+      await expectFailure(() => receive([...sent, FAILURE], mediaType), FAILURE);
+      await expectNothing();
+    },
+  );
+
+  it.each([
+    ["text/plain", "bad_value"],
+    [NDJSON, "bad_json"],
+    [JSON_TYPE, "bad_json"],
+  ])("refuse invalid UTF-8, early or late: %s", async (mediaType, code) => {
+    const good = Array.from({ length: 900 }, () => encode('"é😀"\n'.repeat(1_000)));
+    const wrong = [[Uint8Array.of(0xff, 0x0a)], [...good, Uint8Array.of(0xed, 0xa0, 0x80, 0x0a)]];
+    for (const pieces of wrong) {
+      await expectFailure(() => receive(pieces, mediaType), code);
+      await expectNothing();
+    }
+  });
+
+  it("name the record with invalid JSON", async () => {
+    const lines = Array.from(
+      { length: 120_000 },
+      (_, id) => `{"id": ${id}, "text": "${"x".repeat(70)}"}\n`,
+    );
+    for (const index of [0, 5, 119_999]) {
+      const body = lines.with(index, "\n{oops\n").join("");
+      const { stream, wasCancelled } = streamed(
+        cutAt(encode(body), [100_000, 4_000_000, body.length - 40]),
+      );
+      const details = { record: index + 1, line: index + 2 };
+      await expectFailure(
+        () => at.store.receive(stream, NDJSON),
+        expect.objectContaining({ code: "bad_json", details }),
+      );
+      expect(wasCancelled()).toBe(true);
+      await expectNothing();
+    }
+    await expectFailure(() => receive([encode('{"a": ')], "application/json"), "bad_json");
+    await expectNothing();
+  });
+
+  it("are not swept while they arrive, but swept after a restart if they are never saved", async () => {
+    const store = at.store;
+    const piece = encode("é".repeat(1_000_000));
+    const sweep = async () => {
+      expect(await store.sweep()).toBe(false);
+      expect(store.list()).toEqual([]);
+    };
+    const pieces = [piece, piece, piece, piece, piece, sweep, piece, sweep];
+    const content = await receive(pieces, "text/plain");
+    expect(await store.sweep()).toBe(false);
+    await store.save({ name: "v", value: content });
+    expect(await store.readPath("v", [{ from: -1 }])).toEqual({ found: true, value: "é" });
+    await at.ground.expectClean(store);
+    if (!at.kind.hasSql) return;
+    // The object that received this is gone before it saved it.
+    await receive(
+      pieces.filter((part) => typeof part !== "function"),
+      "text/plain",
+    );
+    const woken = at.fresh();
+    expect(woken.hasGarbage()).toBe(true);
+    await at.ground.expectClean(woken);
+    expect(await woken.readPath("v", [{ from: -1 }])).toEqual({ found: true, value: "é" });
+  });
+
+  it("leave nothing behind if their content cannot be saved", async () => {
+    const bring = () => receive(textPieces(9 * MIB), "image/png");
+    const small = at.ground.open({ quotaBytes: MIB });
+    const attempts: ((content: Content) => unknown)[] = [
+      (value) => at.store.save({ name: "not a name", value }),
+      (value) => at.store.save({ value, input: "x".repeat(2 * MIB) }),
+      (value) => at.store.save({ name: "list", value, path: [{ key: "a" }] }),
+      (value) =>
+        at.store.saveAll([
+          { name: "a", value },
+          { name: "not a name", value: 1 },
+        ]),
+      (value) =>
+        at.store.saveAll([
+          { name: "a", value },
+          { name: "b", value: 1, input: "x".repeat(2 * MIB) },
+        ]),
+    ];
+    for (const attempt of attempts) {
+      const content = await bring();
+      await expectFailure(() => attempt(content) as Promise<unknown>, expect.any(Error));
+      await expectNothing();
+    }
+    at.store = small;
+    const content = await bring();
+    await expectFailure(() => at.store.save({ name: "v", value: content }), "limit_exceeded");
+    await expectNothing();
+  });
+
+  it("provide content for one save only", async () => {
+    const content = await receive(textPieces(9 * MIB), "image/png");
+    await at.store.save({ name: "a", value: content });
+    await expectFailure(() => at.store.save({ name: "b", value: content }), expect.any(Error));
+    expect(at.store.count()).toBe(1);
+    await at.ground.expectClean(at.store);
+    expect(await bytesOf(at.store, "a")).toHaveLength(9 * MIB);
+  });
+
+  it("and saves leave nothing behind when the bucket fails", async () => {
+    if (!at.kind.hasBucket) return;
+    const save = () => at.store.save({ name: "v", value: textOfBytes(9 * MIB) });
+    for (const work of [save, () => receive(textPieces(9 * MIB), "text/plain")]) {
+      for (const callsLeft of [0, 1, 2]) {
+        at.ground.blobs.callsLeft = work === save ? 0 : callsLeft;
+        await expectFailure(work, FULL);
+        await expectNothing();
+      }
+    }
   });
 }

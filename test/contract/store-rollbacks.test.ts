@@ -56,7 +56,7 @@ onEveryKind((at) => {
   });
 
   it.each(operationsOn(at))(
-    "a rollback of the enclosing transaction undoes: $what",
+    "a rollback of a transaction undoes: $what",
     async ({ writes, work }) => {
       if (!at.kind.hasSql) return;
       await fill(at);

@@ -7,14 +7,19 @@ import type { VariableStore } from "../../src/store/variables.ts";
 import type { Change } from "../../src/store/variable.ts";
 import type { Path } from "../../src/value/path.ts";
 import { expectCode, iso, namesOf } from "./variable-store-fixture.ts";
-import type { Entry, Model } from "./variable-store-model.ts";
-import { about, at, infoOf, isSame, sizeOf } from "./variable-store-model-facts.ts";
 import {
+  type Entry,
+  type Model,
+  about,
+  at,
+  infoOf,
+  isSame,
+  sizeOf,
   BYTES_TYPE,
   type ModelWrite,
   Refused,
   storedBytes,
-} from "./variable-store-model-values.ts";
+} from "./variable-store-model.ts";
 
 /** The store under test. */
 export interface Real {
@@ -217,9 +222,7 @@ export function evicting(limit: number): Command {
 export function advancing(ms: number): Command {
   return command(
     () => `advance ${ms}`,
-    (model) => {
-      model.nowMs += ms;
-    },
+    (model) => void (model.nowMs += ms),
   );
 }
 

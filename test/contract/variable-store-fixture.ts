@@ -4,10 +4,7 @@ import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 
 /** The store of the current test, and its clock. */
-export interface Fixture {
-  store: VariableStore;
-  nowMs: number;
-}
+export type Fixture = { store: VariableStore; nowMs: number };
 
 export const START_MS = Date.UTC(2026, 0, 1);
 
@@ -15,9 +12,7 @@ export function namesOf(infos: readonly Pick<VariableInfo, "name">[]): readonly 
   return infos.map(({ name }) => name);
 }
 
-export function iso(timeMs: number): string {
-  return new Date(timeMs).toISOString();
-}
+export const iso = (timeMs: number): string => new Date(timeMs).toISOString();
 
 /** Returns the text that a value is stored as: itself if it is a well-formed text, otherwise JSON. */
 export function textOf(value: Json): string {
@@ -25,9 +20,7 @@ export function textOf(value: Json): string {
 }
 
 /** Matches an error by its code. */
-export function withCode(code: string) {
-  return expect.objectContaining({ code });
-}
+export const withCode = (code: string) => expect.objectContaining({ code });
 
 /** Expects the work to throw or reject with this code. */
 export async function expectCode(work: () => unknown, code: string): Promise<void> {

@@ -1,14 +1,210 @@
 import * as limits from "../../src/limits.ts";
-import type { Changes } from "../../src/store/variable-store.ts";
-import type { EvictionReason, Tombstone, Visibility } from "../../src/store/variable.ts";
-import { iso, START_MS } from "./variable-store-fixture.ts";
-import {
-  extended,
-  type ModelWrite,
-  Refused,
-  storedBytes,
-  type Value,
-} from "./variable-store-model-values.ts";
+import type { Changes, Write } from "../../src/store/variable-store.ts";
+import type {
+  EvictionReason,
+  Tombstone,
+  Visibility,
+  VariableInfo,
+} from "../../src/store/variable.ts";
+import { iso, START_MS, textOf } from "./variable-store-fixture.ts";
+import type { Json } from "../../src/value/json.ts";
+import { type Path, readPath } from "../../src/value/path.ts";
+import { expect } from "vitest";
+
+/** A value in the model: JSON, or bytes of no particular type. */
+export type Value = Json | Uint8Array;
+export const BYTES_TYPE = "application/octet-stream";
+
+export type ModelWrite = Omit<Write, "value"> & { readonly value: Value };
+
+/** Thrown where the store throws an error with this code. */
+export class Refused extends Error {
+  readonly code: string;
+
+  constructor(code: string) {
+    super(code);
+    this.code = code;
+  }
+}
+
+/** Returns the value of a variable after a write that extends it. */
+function extended(
+  { value, path = [], mode = "replace" }: ModelWrite,
+  base: { readonly value: Value } | undefined,
+): Value {
+  if (base?.value instanceof Uint8Array) throw new Refused("bad_value");
+  if (value instanceof Uint8Array) {
+    if (path.length > 0 || base !== undefined) throw new Refused("bad_value");
+    return value;
+  }
+  const root = { is: structuredClone(base?.value) };
+  writeAt(root, [{ key: "is" }, ...path], { value, mode });
+  return root.is ?? null;
+}
+
+/** Writes into an object or array in place. */
+function writeAt(
+  parent: unknown,
+  [segment, ...rest]: Path,
+  { value, mode }: { readonly value: Json; readonly mode: string },
+): void {
+  if (segment === undefined) return;
+  const isArray = Array.isArray(parent);
+  if ("key" in segment && (typeof parent !== "object" || parent === null || isArray))
+    throw new Refused("bad_value");
+  if (!("key" in segment) && !("index" in segment)) throw new Refused("bad_path");
+  if ("index" in segment && !isArray) throw new Refused("bad_value");
+  const at =
+    "key" in segment
+      ? segment.key
+      : String((segment.index < 0 && isArray ? parent.length : 0) + segment.index);
+  const holder = parent as Record<string, unknown>;
+  const before = Object.hasOwn(holder, at) ? holder[at] : undefined;
+  if (isArray && before === undefined) throw new Refused("bad_value");
+  if (rest.length > 0) {
+    const [next] = rest;
+    const inner = before === undefined && next && "key" in next ? {} : before;
+    writeAt(inner, rest, { value, mode });
+    define(holder, at, inner);
+  } else define(holder, at, combined(mode, before as Json | undefined, structuredClone(value)));
+}
+
+function define(holder: object, key: string, value: unknown): void {
+  Object.defineProperty(holder, key, {
+    value,
+    enumerable: true,
+    writable: true,
+    configurable: true,
+  });
+}
+
+function combined(mode: string, before: Json | undefined, value: Json): Json {
+  if (before === undefined || mode === "replace") return value;
+  if (mode === "append" && Array.isArray(before)) return before.concat(value) as Json;
+  if (mode === "append" && typeof before === "string" && typeof value === "string")
+    return before + value;
+  if (mode === "merge" && isPlain(before) && isPlain(value)) return merged(before, value);
+  throw new Refused("bad_value");
+}
+
+function merged(before: object, value: object): Json {
+  const result = { ...before };
+  for (const [key, inner] of Object.entries(value)) {
+    const own = Object.getOwnPropertyDescriptor(before, key)?.value as Json | undefined;
+    define(
+      result,
+      key,
+      isPlain(own) && isPlain(inner as Json) ? merged(own, inner as object) : inner,
+    );
+  }
+  return result as Json;
+}
+
+function isPlain(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns the bytes of a value, computed in the plainest way, and once for each object or long text. */
+export const storedBytes = once((value: Value): Buffer =>
+  value instanceof Uint8Array ? Buffer.from(value) : Buffer.from(textOf(value)),
+);
+
+/** Does the work once for each object and each long text. */
+function once<Result>(work: (value: Value) => Result): (value: Value) => Result {
+  const ofObjects = new WeakMap<object, { readonly result: Result }>();
+  const ofTexts = new Map<string, { readonly result: Result }>();
+  return (value) => {
+    if (typeof value === "object" && value !== null) {
+      const known = ofObjects.get(value) ?? { result: work(value) };
+      ofObjects.set(value, known);
+      return known.result;
+    }
+    if (typeof value !== "string" || value.length < 10_000) return work(value);
+    const known = ofTexts.get(value) ?? { result: work(value) };
+    ofTexts.set(value, known);
+    return known.result;
+  };
+}
+
+/** Metadata without shape, preview and what it was made of, which have tests of their own. */
+export function about(info: VariableInfo | undefined) {
+  if (info === undefined) return undefined;
+  const { shape, preview, madeOf: _, ...others } = info;
+  expect([typeof shape, typeof preview]).toEqual(["string", "string"]);
+  if (info.visibility === "secret") expect([shape, preview]).toEqual([info.type, ""]);
+  return others;
+}
+
+export function infoOf({ bounds }: Model, entry: Entry) {
+  const { name, version, value, write, pinned, visibility, sources, trusted, description } = entry;
+  const { run, description: _description, ...said } = write;
+  const { createdMs, updatedMs, accessedMs, expiresMs } = entry;
+  const times = {
+    createdAt: iso(createdMs),
+    updatedAt: iso(updatedMs),
+    accessedAt: iso(accessedMs),
+  };
+  const due = expiresMs < Infinity && { expiresAt: iso(expiresMs) };
+  const told = description !== undefined && { description };
+  const labels = {
+    visibility,
+    sources,
+    trusted,
+    scope: run === undefined ? "conversation" : "run",
+  };
+  const location = locationOf(value, bounds.hasBucket);
+  const flags = entry.isDerived && { flags: ["derived"] };
+  const metadataVersion = entry.changes > 0 && { metadataVersion: entry.changes };
+  return {
+    ...said,
+    name,
+    version,
+    pinned,
+    ...labels,
+    ...sizeOf(value),
+    ...times,
+    ...due,
+    ...told,
+    ...flags,
+    ...metadataVersion,
+    location,
+  };
+}
+
+function locationOf(value: Value, hasBucket: boolean): string {
+  const bytes = storedBytes(value).length;
+  const limit = value instanceof Uint8Array ? limits.maxRowBytes : limits.maxChunkedBytes;
+  if (hasBucket && bytes > limit) return "r2";
+  return bytes > limits.maxRowBytes ? "chunks" : "row";
+}
+
+export const sizeOf = once((value: Value) => {
+  const bytes = storedBytes(value).length;
+  if (value instanceof Uint8Array)
+    return { type: "bytes", count: bytes, bytes, chars: bytes, mediaType: BYTES_TYPE };
+  const isText = typeof value === "string" && value.isWellFormed();
+  const mediaType = isText ? "text/plain" : "application/json";
+  const chars = isText ? value.length : storedBytes(value).toString().length;
+  return { ...typeAndCount(value), bytes, chars, mediaType };
+});
+
+function typeAndCount(value: Json) {
+  if (value === null) return { type: "null", count: 1 };
+  if (Array.isArray(value)) return { type: "array", count: value.length };
+  if (typeof value === "object") return { type: "object", count: Object.keys(value).length };
+  return { type: typeof value, count: typeof value === "string" ? [...value].length : 1 };
+}
+
+/** Compares texts, because the difference of two large values is slow to find and to print. */
+export function isSame(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** Returns the value at the path, if there is one. */
+export function at(value: Json, path: Path): Json | undefined {
+  const reading = readPath(value, path);
+  return reading.found ? reading.value : undefined;
+}
 
 /** A variable in the naive model: what was written, and when. */
 export interface Entry {
@@ -31,7 +227,7 @@ export interface Entry {
   readonly isDerived: boolean;
 }
 
-export interface Bounds {
+interface Bounds {
   readonly idleMs: number;
   readonly quotaBytes: number;
   readonly hasBucket: boolean;

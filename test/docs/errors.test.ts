@@ -6,21 +6,19 @@ import * as limits from "../../src/limits.ts";
 
 const page = readFileSync("docs/errors.md", "utf8");
 
-describe("docs/errors.md", () => {
-  it("lists every code once, with its status, and no others", () => {
-    const rows = [...page.matchAll(/^\| `([a-z_]+)` \| (\d{3}) \|/gm)];
-    const told = rows.map(([, code = "", status]) => [code, Number(status)]);
-    const codes = Object.entries(errorCodes).map(([code, { status }]) => [code, status]);
-    expect(told.toSorted()).toEqual(codes.toSorted());
-  });
+it("docs/errors.md lists every code once, with its status, and no others", () => {
+  const rows = [...page.matchAll(/^\| `([a-z_]+)` \| (\d{3}) \|/gm)];
+  const told = rows.map(([, code = "", status]) => [code, Number(status)]);
+  const codes = Object.entries(errorCodes).map(([code, { status }]) => [code, status]);
+  expect(told.toSorted()).toEqual(codes.toSorted());
+});
 
-  it("lists only codes that a test provokes", () => {
-    const tests = [...testFiles("test"), ...testFiles("packages")].map((file) =>
-      readFileSync(file, "utf8"),
-    );
-    const named = (code: string) => tests.some((text) => new RegExp(`\\b${code}\\b`).test(text));
-    expect(Object.keys(errorCodes).filter((code) => !named(code))).toEqual([]);
-  });
+it("docs/errors.md lists only codes that a test provokes", () => {
+  const tests = [...testFiles("test"), ...testFiles("packages")].map((file) =>
+    readFileSync(file, "utf8"),
+  );
+  const named = (code: string) => tests.some((text) => new RegExp(`\\b${code}\\b`).test(text));
+  expect(Object.keys(errorCodes).filter((code) => !named(code))).toEqual([]);
 });
 
 describe("an error about a limit", () => {

@@ -33,9 +33,7 @@ function scriptsOf(folder: string): readonly string[] {
 
 function tokensOf(page: string): readonly Token[] {
   const tokens: Token[] = [];
-  walkTokens(lexer(readFileSync(resolve(root, page), "utf8")), (token) => {
-    tokens.push(token);
-  });
+  walkTokens(lexer(readFileSync(resolve(root, page), "utf8")), (token) => void tokens.push(token));
   return tokens;
 }
 

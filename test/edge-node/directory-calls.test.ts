@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { ConversationIndex, leasesOf } from "../../src/edge/directory/directory-client.ts";
 import * as limits from "../../src/limits.ts";
 import { NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
@@ -7,11 +7,6 @@ beforeEach(() => {
   vi.useFakeTimers();
   vi.spyOn(console, "error").mockImplementation(() => undefined);
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
-
 /** A conversation, and a directory that never answers its first calls. */
 function silent(calls: number, jurisdiction?: string) {
   const asked: string[] = [];
@@ -46,26 +41,24 @@ function silent(calls: number, jurisdiction?: string) {
 const want = { what: "modelCalls", count: 1, maximum: 1 } as const;
 const claim = { key: "k", window: "", spent: NOTHING_SPENT, wants: [want] };
 
-describe("a directory that never answers", () => {
-  it("is asked for a lease again, and then the lease is refused", async () => {
-    const { asked, leases } = silent(3);
-    const refused = expect(leases.take(claim)).rejects.toMatchObject({ code: "unavailable" });
-    await vi.advanceTimersByTimeAsync(4 * limits.replyMs);
-    await refused;
-    expect(asked).toEqual(["take", "take", "take"]);
-    const taken = leases.take(claim);
-    await vi.advanceTimersByTimeAsync(0);
-    expect(await taken).toHaveProperty("upTo");
-    expect(vi.getTimerCount()).toBe(0);
-  });
+it("a directory that never answers is asked for a lease again, and then the lease is refused", async () => {
+  const { asked, leases } = silent(3);
+  const refused = expect(leases.take(claim)).rejects.toMatchObject({ code: "unavailable" });
+  await vi.advanceTimersByTimeAsync(4 * limits.replyMs);
+  await refused;
+  expect(asked).toEqual(["take", "take", "take"]);
+  const taken = leases.take(claim);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await taken).toHaveProperty("upTo");
+  expect(vi.getTimerCount()).toBe(0);
+});
 
-  it("receives a turn's settlement again", async () => {
-    const { asked, leases, waited } = silent(2);
-    leases.settle({ key: "k", spent: NOTHING_SPENT });
-    await vi.advanceTimersByTimeAsync(5 * limits.replyMs);
-    await Promise.all(waited);
-    expect(asked).toEqual(["settle", "settle", "settle"]);
-  });
+it("a directory that never answers receives a turn's settlement again", async () => {
+  const { asked, leases, waited } = silent(2);
+  leases.settle({ key: "k", spent: NOTHING_SPENT });
+  await vi.advanceTimersByTimeAsync(5 * limits.replyMs);
+  await Promise.all(waited);
+  expect(asked).toEqual(["settle", "settle", "settle"]);
 });
 
 it("a directory whose object broke is reached through another stub, because the first stays broken", async () => {

@@ -1,10 +1,10 @@
-import { tool } from "ai";
 import { expect, it, vi } from "vitest";
 import * as z from "zod";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { finish, scriptedModel, text, toolCall } from "byref/testing";
 import { json } from "../support/edge.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 const asked = finish("tool-calls");
 const messages = "/conversations/c/messages";
@@ -24,17 +24,11 @@ it.each([
   let [hangs, isHanging] = [true, false];
   const tools = {
     /** Returns what it gets. */
-    echo: tool({
-      inputSchema: z.object({ value: z.any() }),
-      execute: ({ value }) => value as unknown,
-    }),
+    echo: toolOf({ value: z.any() }, ({ value }) => value as unknown),
     /** Hangs until its process dies. */
-    wait: tool({
-      inputSchema: z.object({}),
-      execute: () => {
-        isHanging = hangs;
-        return hangs ? new Promise<string>(() => {}) : "Over.";
-      },
+    wait: toolOf({}, () => {
+      isHanging = hangs;
+      return hangs ? new Promise<string>(() => {}) : "Over.";
     }),
   };
   const model = scriptedModel([
@@ -76,5 +70,4 @@ it.each([
   const running = json({ keep: true }, { accept: "application/json" });
   const run = await runtime.ask("POST", `/conversations/c/plans/${id}/run`, running);
   expect(await run.text()).toContain(`"out":${whole}`);
-  vi.restoreAllMocks();
 });

@@ -1,6 +1,4 @@
-import { tool } from "ai";
-import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
-import * as z from "zod";
+import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
@@ -9,16 +7,14 @@ import { json } from "../chaos/writers.ts";
 import { NodeObject } from "../support/node-object.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "byref/testing";
+import { toolOf } from "../support/tool-of.ts";
 
 let looks = 0;
 
 /** Hangs until its process ends. */
-const look = tool({
-  inputSchema: z.object({}),
-  execute: () => {
-    looks++;
-    return new Promise<string>(() => {});
-  },
+const look = toolOf({}, () => {
+  looks++;
+  return new Promise<string>(() => {});
 });
 
 const agent = {
@@ -44,18 +40,12 @@ beforeEach(() => {
   looks = 0;
   vi.spyOn(console, "error").mockImplementation(() => undefined);
 });
-afterEach(() => void vi.restoreAllMocks());
-
 async function got<Body>({ ask }: NodeRuntime, path: string): Promise<Body> {
   return (await (await ask("GET", `/conversations/c${path}`)).json()) as Body;
 }
 
 it.each<{ what: string; options?: Partial<RuntimeOptions>; bindings?: object; code: string }>([
-  {
-    what: "its agent is gone",
-    options: { agents: [{ ...agent, name: "b" }] },
-    code: "not_found",
-  },
+  { what: "its agent is gone", options: { agents: [{ ...agent, name: "b" }] }, code: "not_found" },
   { what: "MCP is no longer built in", bindings: { MCP_SERVERS }, code: "bad_configuration" },
   { what: "a setting is wrong", bindings: { AUTH: "?" }, code: "bad_configuration" },
   {
@@ -63,39 +53,33 @@ it.each<{ what: string; options?: Partial<RuntimeOptions>; bindings?: object; co
     options: { agents: [{ ...agent, delegates: ["b"] }] },
     code: "not_found",
   },
-])(
-  "a turn that a crash interrupted ends with an error in the history if $what",
-  async ({ options, bindings = {}, code }) => {
-    const runtime = new NodeRuntime(before(), "MCP_SERVERS" in bindings ? bindings : {});
-    void runtime.ask("POST", "/conversations/c/messages", json({ message: "Look" }));
-    await vi.waitUntil(() => looks > 0 && runtime.objectOf("c").isRinging);
-    runtime.kill();
-    const { mcp: _mcp, plans: _plans, ...left } = before();
-    runtime.start({ ...left, model: model(), ...options }, bindings);
-    /** The next alarm is more than an hour away. */
-    const isClosed = () => {
-      const { isRinging, alarmMs } = runtime.objectOf("c");
-      return !isRinging && (alarmMs ?? 0) > Date.now() + 3_600_000;
-    };
-    await vi.waitUntil(isClosed);
-    // Requests need valid settings.
-    runtime.start(undefined, { AUTH: "none" });
-    await vi.waitUntil(isClosed);
-    expect(await got(runtime, "")).toMatchObject({ status: "idle" });
-    const { messages } = await got<{ messages: readonly StoredMessage[] }>(runtime, "/messages");
-    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
-    expect(messages[1]?.metadata).toMatchObject({ error: code });
-    const { events } = await got<{ events: readonly ConversationEvent[] }>(runtime, "/events");
-    expect(events.at(-1)).toMatchObject({ type: "turn.failed", code });
-  },
-);
+])("a turn after a crash ends with an error if $what", async ({ options, bindings = {}, code }) => {
+  const runtime = new NodeRuntime(before(), "MCP_SERVERS" in bindings ? bindings : {});
+  void runtime.ask("POST", "/conversations/c/messages", json({ message: "Look" }));
+  await vi.waitUntil(() => looks > 0 && runtime.objectOf("c").isRinging);
+  runtime.kill();
+  const { mcp: _mcp, plans: _plans, ...left } = before();
+  runtime.start({ ...left, model: model(), ...options }, bindings);
+  /** The next alarm is more than an hour away. */
+  const isClosed = () => {
+    const { isRinging, alarmMs } = runtime.objectOf("c");
+    return !isRinging && (alarmMs ?? 0) > Date.now() + 3_600_000;
+  };
+  await vi.waitUntil(isClosed);
+  // Requests need valid settings.
+  runtime.start(undefined, { AUTH: "none" });
+  await vi.waitUntil(isClosed);
+  expect(await got(runtime, "")).toMatchObject({ status: "idle" });
+  const { messages } = await got<{ messages: readonly StoredMessage[] }>(runtime, "/messages");
+  expect(messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
+  expect(messages[1]?.metadata).toMatchObject({ error: code });
+  const { events } = await got<{ events: readonly ConversationEvent[] }>(runtime, "/events");
+  expect(events.at(-1)).toMatchObject({ type: "turn.failed", code });
+});
 
 it("turns that a restart has interrupted together go on within two seconds, and at once where a client asks", async () => {
   NodeObject.isSpread = true;
-  onTestFinished(() => {
-    NodeObject.isSpread = false;
-    vi.useRealTimers();
-  });
+  onTestFinished(() => void (NodeObject.isSpread = false));
   const names = Array.from({ length: 100 }, (_, index) => `c${index}`);
   const model = scriptedModel(names.map(() => [toolCall("look", {}), finish("tool-calls")].flat()));
   const runtime = new NodeRuntime({ agents: [agent], model });

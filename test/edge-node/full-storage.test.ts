@@ -1,5 +1,5 @@
 import { tool } from "ai";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
@@ -11,11 +11,6 @@ beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   vi.spyOn(console, "error").mockImplementation(() => undefined);
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
-
 /** Hangs, so that its run or turn is open when the process dies. */
 const hang = tool({ inputSchema: z.object({}), execute: () => new Promise<string>(() => {}) });
 const orders = tool({ inputSchema: z.object({}), execute: () => [{ id: 1 }, { id: 2 }] });
@@ -76,7 +71,7 @@ async function statuses(runtime: NodeRuntime): Promise<Record<string, number>> {
 }
 
 it.each(["turn", "run"] as const)(
-  "reads go on when the storage is full, also after a restart in the middle of a %s",
+  "reads go on in full storage, and after a restart in a %s",
   async (open) => {
     const runtime = runtimeWith(open);
     const post = { message: "Orders?" };

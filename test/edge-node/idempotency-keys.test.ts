@@ -1,21 +1,21 @@
-import { tool, type ToolExecutionOptions } from "ai";
+import type { ToolExecutionOptions } from "ai";
 import { expect, it } from "vitest";
-import * as z from "zod";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { json } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "byref/testing";
+import { toolOf } from "../support/tool-of.ts";
 
 /** Runs one tool for the tenants that requests name, and records the keys that it receives. */
 function paying() {
   const keys: string[] = [];
-  const pay = tool({
-    inputSchema: z.object({}),
-    execute: (_, options: ToolExecutionOptions<unknown> & { readonly idempotencyKey?: string }) => {
+  const pay = toolOf(
+    {},
+    (_, options: ToolExecutionOptions<unknown> & { readonly idempotencyKey?: string }) => {
       keys.push(options.idempotencyKey ?? "");
       return "paid";
     },
-  });
+  );
   const turn = [
     [toolCall("pay", {}), finish("tool-calls")],
     [text("Paid."), finish()],

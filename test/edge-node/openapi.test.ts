@@ -18,14 +18,11 @@ const whole = createApp({
 describe("GET /openapi.json", () => {
   let document: OpenApi;
 
-  beforeAll(async () => {
-    document = await openApiFrom(whole);
-  });
+  beforeAll(async () => void (document = await openApiFrom(whole)));
 
   it("is an OpenAPI 3.1 document", async () => {
     const checked = await new Validator({ strict: false }).validate({ ...document });
-    expect(checked.errors ?? []).toEqual([]);
-    expect(checked.valid).toBe(true);
+    expect([checked.errors ?? [], checked.valid]).toEqual([[], true]);
     expect(document.openapi).toBe("3.1.0");
   });
 

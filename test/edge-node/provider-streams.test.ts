@@ -5,14 +5,13 @@ import { openaiCompatibleModels } from "../../src/edge/models/openai-compatible.
 import { readSettings } from "../../src/edge/settings.ts";
 import { type Loopback, startLoopback } from "../support/loopback.ts";
 
-/** What endpoints stream that call themselves compatible, and what a turn receives of it. */
-interface Variant {
-  readonly what: string;
-  /** Chunks, or a whole body. */
-  readonly sent: readonly (object | string)[] | string;
-  readonly type?: string;
-  readonly got: readonly string[];
-}
+/** What endpoints stream that call themselves compatible: chunks, or a whole body. Then what a turn receives of it. */
+type Variant = readonly [
+  what: string,
+  sent: readonly (object | string)[] | string,
+  got?: readonly string[],
+  contentType?: string,
+];
 
 const chunk = (delta: object | undefined, more: object = {}, top: object = {}) => ({
   id: "x",
@@ -28,171 +27,96 @@ const call = (more: object) => {
 };
 const withInput = (input: unknown) => call({ function: { name: "w", arguments: input } });
 const end = (reason: unknown = "stop") => chunk({}, { finish_reason: reason });
+const stop = { finish_reason: "stop" };
 const counts = { prompt_tokens: 3, completion_tokens: 4 };
 const answered = ["hi", "stop"];
+const counted = [...answered, "3 tokens"];
 const called = ['c w {"a":1}', "tool-calls"];
+const byCall = end("tool_calls");
+const message = { role: "assistant", content: "hi" };
+const part = { id: "c", function: { name: "w", arguments: '{"a":1}' } };
+const digits = JSON.stringify(withInput({ a: "N" })).replace('"N"', "12345678901234567890");
 
 const completions: readonly Variant[] = [
-  { what: "OpenAI's form", sent: [hi, end()], got: answered },
-  {
-    what: "no reason before the end (vllm-mlx#628, vllm#27572)",
-    sent: [hi, end(null)],
-    got: answered,
-  },
-  {
-    what: "an empty reason (ollama#4357)",
-    sent: [chunk({ content: "hi" }, { finish_reason: "" })],
-    got: answered,
-  },
-  { what: "a call without a reason", sent: [call({})], got: called },
-  {
-    what: "nothing before the end",
-    sent: [chunk({ role: "assistant", content: "" })],
-    got: ["Response stream ended without a finish reason.", "error"],
-  },
-  {
-    what: "a reason after each chunk (jcode#1326)",
-    sent: [hi, end(), chunk({ content: "!" }), end()],
-    got: ["hi", "!", "stop"],
-  },
-  {
-    what: "an empty role (MiniMax-M2.5#2)",
-    sent: [chunk({ role: "", content: "hi" }), end()],
-    got: answered,
-  },
-  { what: "another role", sent: [chunk({ role: "model", content: "hi" }), end()], got: answered },
-  {
-    what: "a number for an id",
-    sent: [chunk({ content: "hi" }, {}, { id: 7 }), end()],
-    got: answered,
-  },
-  {
-    what: "a date as a text",
-    sent: [chunk({ content: "hi" }, {}, { created: "2026-11-30" }), end()],
-    got: answered,
-  },
-  {
-    what: "usage without choices (lobehub#9220)",
-    sent: [hi, end(), { id: "x", usage: counts }],
-    got: [...answered, "3 tokens"],
-  },
-  {
-    what: "null for choices",
-    sent: [hi, end(), { choices: null, usage: counts }],
-    got: [...answered, "3 tokens"],
-  },
-  {
-    what: "tokens as texts",
-    sent: [hi, chunk({}, { finish_reason: "stop" }, { usage: { prompt_tokens: "3", total: "?" } })],
-    got: [...answered, "3 tokens"],
-  },
-  {
-    what: "null for an error",
-    sent: [chunk({ content: "hi" }, {}, { error: null }), end()],
-    got: answered,
-  },
-  ...["", false, {}, [], 0].map((error) => ({
-    what: `${JSON.stringify(error)} for an error`,
-    sent: [chunk({ content: "hi" }, {}, { error }), end()],
-    got: answered,
-  })),
-  { what: "a number for a text", sent: [chunk({ content: 5 }), end()], got: ["5", "stop"] },
-  { what: "null for a text", sent: [chunk({ content: null }), hi, end()], got: answered },
-  {
-    what: "reasoning that is no text",
-    sent: [chunk({ reasoning: { at: 1 }, content: "hi" }), end()],
-    got: answered,
-  },
-  { what: "pings and empty events", sent: ["", {}, hi, end()], got: answered },
-  {
-    what: "a message in place of the delta",
-    sent: [
-      chunk(undefined, { message: { role: "assistant", content: "hi" }, finish_reason: "stop" }),
-    ],
-    got: answered,
-  },
-  {
-    what: "the message again at the end",
-    sent: [hi, chunk(undefined, { message: { content: "hi" }, finish_reason: "stop" })],
-    got: answered,
-  },
-  {
-    what: "one completion as JSON",
-    type: "application/json",
-    sent: JSON.stringify(
-      chunk(undefined, { message: { content: "hi" }, finish_reason: "stop" }, { usage: counts }),
-    ),
-    got: [...answered, "3 tokens"],
-  },
-  {
-    what: "a chunk on each line",
-    type: "application/x-ndjson",
-    sent: `${JSON.stringify(hi)}\n${JSON.stringify(end())}\n`,
-    got: answered,
-  },
-  {
-    what: "lines that end with CR LF",
-    sent: `data:${JSON.stringify(hi)}\r\n\r\ndata:${JSON.stringify(end())}\r\n\r\n`,
-    got: answered,
-  },
-  {
-    what: "an object for a call's arguments",
-    sent: [withInput({ a: 1 }), end("tool_calls")],
-    got: called,
-  },
-  {
-    what: "all digits of such an object",
-    sent: `data: ${JSON.stringify(withInput({ a: "N" })).replace('"N"', "12345678901234567890")}\n\ndata: [DONE]\n\n`,
-    got: ['c w {"a":12345678901234567890}', "tool-calls"],
-  },
-  {
-    what: "no arguments (OpenRouter ai-sdk-provider#287)",
-    sent: [call({ function: { name: "w" } }), end("tool_calls")],
-    got: ["c w ", "tool-calls"],
-  },
-  {
-    what: "a text for a call's index",
-    sent: [call({ index: "0" }), end("tool_calls")],
-    got: called,
-  },
-  {
-    what: "a number for a call's id",
-    sent: [call({ id: 7 }), end("tool_calls")],
-    got: ['7 w {"a":1}', "tool-calls"],
-  },
-  {
-    what: "one call that is no list",
-    sent: [
-      chunk({ tool_calls: { id: "c", function: { name: "w", arguments: '{"a":1}' } } }),
-      end("tool_calls"),
-    ],
-    got: called,
-  },
-  {
-    what: "the older function_call",
-    sent: [
+  ["OpenAI's form", [hi, end()]],
+  ["no reason before the end (vllm-mlx#628, vllm#27572)", [hi, end(null)]],
+  ["an empty reason (ollama#4357)", [chunk({ content: "hi" }, { finish_reason: "" })]],
+  ["a call without a reason", [call({})], called],
+  [
+    "nothing before the end",
+    [chunk({ role: "assistant", content: "" })],
+    ["Response stream ended without a finish reason.", "error"],
+  ],
+  [
+    "a reason after each chunk (jcode#1326)",
+    [hi, end(), chunk({ content: "!" }), end()],
+    ["hi", "!", "stop"],
+  ],
+  ["an empty role (MiniMax-M2.5#2)", [chunk({ role: "", content: "hi" }), end()]],
+  ["another role", [chunk({ role: "model", content: "hi" }), end()]],
+  ["a number for an id", [chunk({ content: "hi" }, {}, { id: 7 }), end()]],
+  ["a date as a text", [chunk({ content: "hi" }, {}, { created: "2026-11-30" }), end()]],
+  ["usage without choices (lobehub#9220)", [hi, end(), { id: "x", usage: counts }], counted],
+  ["null for choices", [hi, end(), { choices: null, usage: counts }], counted],
+  [
+    "tokens as texts",
+    [hi, chunk({}, stop, { usage: { prompt_tokens: "3", total: "?" } })],
+    counted,
+  ],
+  ["null for an error", [chunk({ content: "hi" }, {}, { error: null }), end()]],
+  ...["", false, {}, [], 0].map((error): Variant => [
+    `${JSON.stringify(error)} for an error`,
+    [chunk({ content: "hi" }, {}, { error }), end()],
+  ]),
+  ["a number for a text", [chunk({ content: 5 }), end()], ["5", "stop"]],
+  ["null for a text", [chunk({ content: null }), hi, end()]],
+  ["reasoning that is no text", [chunk({ reasoning: { at: 1 }, content: "hi" }), end()]],
+  ["pings and empty events", ["", {}, hi, end()]],
+  ["a message in place of the delta", [chunk(undefined, { message, ...stop })]],
+  ["the message again at the end", [hi, chunk(undefined, { message, ...stop })]],
+  [
+    "one completion as JSON",
+    JSON.stringify(chunk(undefined, { message, ...stop }, { usage: counts })),
+    counted,
+    "application/json",
+  ],
+  [
+    "a chunk on each line",
+    `${JSON.stringify(hi)}\n${JSON.stringify(end())}\n`,
+    answered,
+    "application/x-ndjson",
+  ],
+  [
+    "lines that end with CR LF",
+    `data:${JSON.stringify(hi)}\r\n\r\ndata:${JSON.stringify(end())}\r\n\r\n`,
+  ],
+  ["an object for a call's arguments", [withInput({ a: 1 }), byCall], called],
+  [
+    "all digits of such an object",
+    `data: ${digits}\n\ndata: [DONE]\n\n`,
+    ['c w {"a":12345678901234567890}', "tool-calls"],
+  ],
+  [
+    "no arguments (OpenRouter ai-sdk-provider#287)",
+    [call({ function: { name: "w" } }), byCall],
+    ["c w ", "tool-calls"],
+  ],
+  ["a text for a call's index", [call({ index: "0" }), byCall], called],
+  ["a number for a call's id", [call({ id: 7 }), byCall], ['7 w {"a":1}', "tool-calls"]],
+  ["one call that is no list", [chunk({ tool_calls: part }), byCall], called],
+  [
+    "the older function_call",
+    [
       chunk({ function_call: { name: "w", arguments: '{"a"' } }),
       chunk({ function_call: { arguments: ":1}" } }),
       end("function_call"),
     ],
-    got: ['? w {"a":1}', "tool-calls"],
-  },
-  { what: "an error as a text", sent: [{ error: "overloaded" }], got: ["overloaded", "error"] },
-  {
-    what: "an error of OpenAI",
-    sent: [{ error: { message: "too long", code: "context" } }],
-    got: ["too long", "error"],
-  },
-  {
-    what: "an error of vLLM",
-    sent: [{ object: "error", message: "too long", code: 400 }],
-    got: ["too long", "error"],
-  },
-  {
-    what: "an error of FastAPI",
-    sent: [{ detail: [{ msg: "no" }] }],
-    got: ['[{"msg":"no"}]', "error"],
-  },
+    ['? w {"a":1}', "tool-calls"],
+  ],
+  ["an error as a text", [{ error: "overloaded" }], ["overloaded", "error"]],
+  ["an error of OpenAI", [{ error: { message: "too long", code: "x" } }], ["too long", "error"]],
+  ["an error of vLLM", [{ object: "error", message: "too long", code: 4 }], ["too long", "error"]],
+  ["an error of FastAPI", [{ detail: [{ msg: "no" }] }], ['[{"msg":"no"}]', "error"]],
 ];
 
 const started = {
@@ -221,106 +145,76 @@ const stopped = (reason: string, more: object = { usage: { output_tokens: 4 } })
   { type: "message_stop" },
 ];
 const said = ["hi", "stop", "3 tokens"];
-const used = ['c w {"a":1}', "tool-calls", "3 tokens"];
+const used = stopped("tool_use");
+const usedAs = (name = "c w") => [`${name} {"a":1}`, "tool-calls", "3 tokens"];
+
+const ended = stopped("end_turn");
+const unnamed = { ...started, message: { ...started.message, id: 7 } };
+const bare = { ...started, message: { role: "assistant" } };
+const failed = { type: "error", error: "overloaded" };
 
 const messages: readonly Variant[] = [
-  { what: "Anthropic's form", sent: [started, ...hiBlock, ...stopped("end_turn")], got: said },
-  {
-    what: "no usage at the end (earendil-works/pi#6567)",
-    sent: [started, ...hiBlock, ...stopped("end_turn", {})],
-    got: said,
-  },
-  {
-    what: "null for usage at the end",
-    sent: [started, ...hiBlock, ...stopped("end_turn", { usage: null })],
-    got: said,
-  },
-  {
-    what: "no usage at the start",
-    sent: [{ ...started, message: { role: "assistant" } }, ...hiBlock, ...stopped("end_turn")],
-    got: ["hi", "stop", "0 tokens"],
-  },
-  {
-    what: "a number for an id",
-    sent: [
-      { ...started, message: { ...started.message, id: 7 } },
-      ...hiBlock,
-      ...stopped("end_turn"),
-    ],
-    got: said,
-  },
-  {
-    what: "a text with the start of its block",
-    sent: [started, ...block({ type: "text", text: "hi" }), ...stopped("end_turn")],
-    got: said,
-  },
-  {
-    what: "events of other types",
-    sent: [started, { type: "vendor.info" }, ...hiBlock, ...stopped("end_turn")],
-    got: said,
-  },
-  {
-    what: "an input with the start of its block",
-    sent: [started, ...callBlock({ input: { a: 1 } }), ...stopped("tool_use")],
-    got: used,
-  },
-  {
-    what: "null for an input at the start",
-    sent: [started, ...callBlock({ input: null }, '{"a":1}'), ...stopped("tool_use")],
-    got: used,
-  },
-  {
-    what: "null for a call's id",
-    sent: [started, ...callBlock({ id: null }, '{"a":1}'), ...stopped("tool_use")],
-    got: [' w {"a":1}', ...used.slice(1)],
-  },
-  {
-    what: "a thought with the start of its block, and one without a text",
-    sent: [
+  ["Anthropic's form", [started, ...hiBlock, ...ended], said],
+  [
+    "no usage at the end (earendil-works/pi#6567)",
+    [started, ...hiBlock, ...stopped("end_turn", {})],
+    said,
+  ],
+  ["null for usage", [started, ...hiBlock, ...stopped("end_turn", { usage: null })], said],
+  ["no usage at the start", [bare, ...hiBlock, ...ended], ["hi", "stop", "0 tokens"]],
+  ["a number for an id", [unnamed, ...hiBlock, ...ended], said],
+  [
+    "a text with its block's start",
+    [started, ...block({ type: "text", text: "hi" }), ...ended],
+    said,
+  ],
+  ["events of other types", [started, { type: "vendor.info" }, ...hiBlock, ...ended], said],
+  [
+    "an input with its block's start",
+    [started, ...callBlock({ input: { a: 1 } }), ...used],
+    usedAs(),
+  ],
+  ["null for an input", [started, ...callBlock({ input: null }, '{"a":1}'), ...used], usedAs()],
+  ["null for a call's id", [started, ...callBlock({ id: null }, '{"a":1}'), ...used], usedAs(" w")],
+  [
+    "a thought with its block's start, and one without a text",
+    [
       started,
       ...block({ type: "thinking", thinking: "hm" }),
       ...block({ type: "thinking" }, { type: "thinking_delta", thinking: "so" }),
       ...hiBlock,
-      ...stopped("end_turn"),
+      ...ended,
     ],
-    got: ["(hm)", "(so)", ...said],
-  },
-  {
-    what: "null and a number for texts",
-    sent: [
+    ["(hm)", "(so)", ...said],
+  ],
+  [
+    "null and a number for texts",
+    [
       started,
       ...block({ type: "text" }, ...[null, 5].map((text) => ({ type: "text_delta", text }))),
-      ...stopped("end_turn"),
+      ...ended,
     ],
-    got: ["", "5", ...said.slice(1)],
-  },
-  {
-    what: "an object for a call's input",
-    sent: [
+    ["", "5", ...said.slice(1)],
+  ],
+  [
+    "an object for a call's input",
+    [
       started,
       ...block(
         { type: "tool_use", id: "c", name: "w" },
         { type: "input_json_delta", partial_json: { a: 1 } },
       ),
-      ...stopped("tool_use"),
+      ...used,
     ],
-    got: used,
-  },
-  ...["0", undefined].map((index) => ({
-    what: `${index === undefined ? "no index" : "a text for the index"} of a block`,
-    sent: [started, ...hiBlock.map((event) => ({ ...event, index })), ...stopped("end_turn")],
-    got: said,
-  })),
-  {
-    what: "an error that says nothing",
-    sent: [started, { type: "error", error: {} }],
-    got: ["The endpoint failed."],
-  },
-  {
-    what: "an error as a text",
-    sent: [started, { type: "error", error: "overloaded" }],
-    got: ["overloaded"],
-  },
+    usedAs(),
+  ],
+  ...["0", undefined].map((index): Variant => [
+    `${index === undefined ? "no index" : "a text for the index"} of a block`,
+    [started, ...hiBlock.map((event) => ({ ...event, index })), ...ended],
+    said,
+  ]),
+  ["an error that says nothing", [started, { type: "error", error: {} }], ["The endpoint failed."]],
+  ["an error as a text", [started, failed], ["overloaded"]],
 ];
 
 describe.each([
@@ -330,31 +224,30 @@ describe.each([
   let server: Loopback;
   beforeAll(async () => {
     server = await startLoopback((request, response) => {
-      const { sent = "", type = "text/event-stream" } =
-        variants[Number(request.url?.split("/")[1])] ?? {};
+      const [, sent = "", , type = "text/event-stream"] =
+        variants[Number(request.url?.split("/")[1])] ?? [];
       response.setHeader("content-type", type);
-      const texts = typeof sent === "string" ? [] : [...sent, "[DONE]"];
-      const events = texts.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
-      response.end(
-        typeof sent === "string" ? sent : events.map((data) => `data: ${data}\n\n`).join(""),
+      if (typeof sent === "string") return response.end(sent);
+      const events = [...sent, "[DONE]"].map((one) =>
+        typeof one === "string" ? one : JSON.stringify(one),
       );
+      return response.end(events.map((data) => `data: ${data}\n\n`).join(""));
     });
   });
   afterAll(() => server.down());
 
-  it.each(variants.map(({ what, got }, index) => ({ what, got, index })))(
-    "$what",
-    async ({ got, index }) => {
-      const MODEL_BASE_URL = `${server.url}/${index}`;
-      const settings = readSettings({ MODEL: `${name}:m`, MODEL_API_KEY: "key", MODEL_BASE_URL });
-      const model = provider.model("m", settings, {} as Cloudflare.Env) as LanguageModelV4;
-      const content = [{ type: "text" as const, text: "?" }];
-      const { stream } = await model.doStream({ prompt: [{ role: "user", content }] });
-      const parts: string[] = [];
-      for await (const part of stream) parts.push(...describePart(part));
-      expect(parts).toEqual(got);
-    },
-  );
+  const rows = variants.map(([what, , got = answered], index) => [what, got, index] as const);
+
+  it.each(rows)("%s", async (_what, got, index) => {
+    const MODEL_BASE_URL = `${server.url}/${index}`;
+    const settings = readSettings({ MODEL: `${name}:m`, MODEL_API_KEY: "key", MODEL_BASE_URL });
+    const model = provider.model("m", settings, {} as Cloudflare.Env) as LanguageModelV4;
+    const content = [{ type: "text" as const, text: "?" }];
+    const { stream } = await model.doStream({ prompt: [{ role: "user", content }] });
+    const parts: string[] = [];
+    for await (const part of stream) parts.push(...describePart(part));
+    expect(parts).toEqual(got);
+  });
 });
 
 function describePart(part: LanguageModelV4StreamPart): readonly string[] {

@@ -1,12 +1,19 @@
-import { secureJsonParse } from "@ai-sdk/provider-utils";
-import { type FileUIPart, tool, type UIMessageChunk } from "ai";
-import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { secureJsonParse } from "@ai-sdk/provider-utils";
+import {
+  type FileUIPart,
+  tool,
+  type UIMessageChunk,
+  convertToModelMessages,
+  DefaultChatTransport,
+  type UIMessage,
+  validateUIMessages,
+} from "ai";
+import { describe, expect, it } from "vitest";
 import type { Agent } from "../../src/turn/agent.ts";
-import { json, problemIn, textOf } from "../support/edge.ts";
+import { json, problemIn, textOf, type Call, type MessagePage, ORIGIN } from "../support/edge.ts";
 import { gate, halting } from "../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
-import { expectSame, loaded, stockChat } from "../support/stock-chat.ts";
 import { chunksIn, framesIn, textIn } from "../support/turn-client.ts";
 import {
   finish,
@@ -17,6 +24,41 @@ import {
   text,
   toolCall,
 } from "byref/testing";
+import { Chat } from "@ai-sdk/react";
+
+type Own = { readonly call: Call };
+
+/** The stock chat of a page that has just loaded these messages. */
+function stockChat(own: Own, messages: readonly UIMessage[] = [], body: object = {}) {
+  const fetchFrom: typeof fetch = (url, init) => own.call(init?.method ?? "GET", String(url), init);
+  const api = `${ORIGIN}/conversations`;
+  return new Chat<UIMessage>({
+    id: "c",
+    messages: [...messages],
+    transport: new DefaultChatTransport({ api, body, fetch: fetchFrom }),
+  });
+}
+
+/** The messages as a page loads them. They must be acceptable to the SDK's own functions. */
+async function loaded(own: Own): Promise<readonly UIMessage[]> {
+  const response = await own.call("GET", "/conversations/c/messages");
+  const { messages } = await response.json<MessagePage>();
+  if (messages.length > 0) {
+    await expect(validateUIMessages({ messages })).resolves.toHaveLength(messages.length);
+    await expect(convertToModelMessages([...messages])).resolves.toBeInstanceOf(Array);
+  }
+  return messages;
+}
+
+/** Requires that a chat is ready and shows what a page would load. */
+async function expectSame(own: Own, chat: Chat<UIMessage>): Promise<void> {
+  expect([chat.status, chat.error]).toEqual(["ready", undefined]);
+  const parts = (messages: readonly UIMessage[]) =>
+    JSON.parse(
+      JSON.stringify(messages.map(({ id, role, parts }) => ({ id, role, parts }))),
+    ) as unknown;
+  expect(parts(chat.messages)).toEqual(parts(await loaded(own)));
+}
 
 const asked = finish("tool-calls");
 const says = (words: string): Step => [text(words), finish()];
@@ -182,19 +224,16 @@ it.each<[string, Step, ...string[]]>([
   ["begins no reasoning (#18553)", [...reasoning("Hm.").slice(1), ...finish()], '"Hm."'],
   ["says what no tool said", [{ type: "tool-result", ...said, result: 1 }, ...finish()]],
   ["gives two calls one id (camel-ai/camel#3027)", both, '{"n":1}', '{"n":2}'],
-])(
-  "a model that %s leaves a message with all of it that the SDK accepts",
-  async (_, step, ...parts) => {
-    await talking([step, done, done], async ({ own }) => {
-      await stockChat(own).sendMessage({ text: "Go." });
-      const chat = stockChat(own, await loaded(own));
-      await chat.sendMessage({ text: "And now?" });
-      await expectSame(own, chat);
-      expect(await loaded(own)).toHaveLength(4);
-      for (const part of parts) expect(JSON.stringify(await loaded(own))).toContain(part);
-    });
-  },
-);
+])("a model that %s leaves a message that the SDK accepts", async (_, step, ...parts) => {
+  await talking([step, done, done], async ({ own }) => {
+    await stockChat(own).sendMessage({ text: "Go." });
+    const chat = stockChat(own, await loaded(own));
+    await chat.sendMessage({ text: "And now?" });
+    await expectSame(own, chat);
+    expect(await loaded(own)).toHaveLength(4);
+    for (const part of parts) expect(JSON.stringify(await loaded(own))).toContain(part);
+  });
+});
 
 it("a page that loads in the middle of an answer shows it once (vercel/ai#14688, #13160) after a decision, which continues a message that it has", async () => {
   const first: Step = [text("So: "), toolCall("pay", {}), asked].flat();

@@ -1,5 +1,5 @@
 import { tool } from "ai";
-import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { readSettings } from "../../src/edge/settings.ts";
@@ -15,6 +15,7 @@ import { json } from "../support/edge.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { attributeOf, COLLECTOR, collecting, linesOf, pathsIn } from "../support/telemetry.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const SPAN_ID = "b7ad6b7169203331";
@@ -23,15 +24,9 @@ const KEY = "sk-collector-canary";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });
 const done = finish("stop", { input: 6, output: 4 });
-const add = tool({
-  inputSchema: z.object({ a: z.number(), b: z.number() }),
-  execute: ({ a, b }) => a + b,
-});
-const fail = tool({
-  inputSchema: z.object({}),
-  execute: (): string => {
-    throw new Error("boom");
-  },
+const add = toolOf({ a: z.number(), b: z.number() }, ({ a, b }) => a + b);
+const fail = toolOf({}, (): string => {
+  throw new Error("boom");
 });
 
 const agentNamed = (name: string, more: Partial<Agent> = {}): Agent => ({
@@ -65,8 +60,6 @@ beforeEach(() => {
   log = vi.spyOn(console, "log").mockImplementation(() => undefined);
   errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
 });
-afterEach(() => void vi.restoreAllMocks());
-
 it.each([
   [`00-${TRACE_ID}-${SPAN_ID}-01`, true],
   [`00-${TRACE_ID}-${SPAN_ID}-03`, true],
@@ -92,41 +85,39 @@ it.each([
   expect(readTraceParent(header)).toEqual(isSampled === undefined ? undefined : parent);
 });
 
-describe("the settings of telemetry", () => {
-  it.each([
-    [{}, { LOG: "turns", OTEL_SERVICE_NAME: "byref", OTEL_EXPORTER_OTLP_HEADERS: {} }],
-    [
-      { OTEL_EXPORTER_OTLP_HEADERS: "Authorization=Basic%20a%3D%3D, x = one%2Ctwo ,,y=" },
-      { OTEL_EXPORTER_OTLP_HEADERS: { Authorization: "Basic a==", x: "one,two", y: "" } },
-    ],
-    [
-      { OTEL_EXPORTER_OTLP_HEADERS: "authorization=Basic a==" },
-      { OTEL_EXPORTER_OTLP_HEADERS: { authorization: "Basic a==" } },
-    ],
-  ])("%o are read", (given, settings) => {
-    expect(readSettings(given)).toMatchObject(settings);
-    expect(readSettings(given).OTEL_EXPORTER_OTLP_ENDPOINT).toBeUndefined();
-  });
+it.each([
+  [{}, { LOG: "turns", OTEL_SERVICE_NAME: "byref", OTEL_EXPORTER_OTLP_HEADERS: {} }],
+  [
+    { OTEL_EXPORTER_OTLP_HEADERS: "Authorization=Basic%20a%3D%3D, x = one%2Ctwo ,,y=" },
+    { OTEL_EXPORTER_OTLP_HEADERS: { Authorization: "Basic a==", x: "one,two", y: "" } },
+  ],
+  [
+    { OTEL_EXPORTER_OTLP_HEADERS: "authorization=Basic a==" },
+    { OTEL_EXPORTER_OTLP_HEADERS: { authorization: "Basic a==" } },
+  ],
+])("the settings of telemetry %o are read", (given, settings) => {
+  expect(readSettings(given)).toMatchObject(settings);
+  expect(readSettings(given).OTEL_EXPORTER_OTLP_ENDPOINT).toBeUndefined();
+});
 
-  it.each([
-    [{ OTEL_EXPORTER_OTLP_HEADERS: "canary-1234" }],
-    [{ OTEL_EXPORTER_OTLP_HEADERS: "a b=canary-1234" }],
-    [{ OTEL_EXPORTER_OTLP_HEADERS: "a=canary-1234%zz" }],
-    [{ OTEL_EXPORTER_OTLP_HEADERS: "a=canary-1234%0d%0ab:%20c" }],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: "collector/canary-1234" }],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: "https://user:canary-1234@collector" }],
-    [{ LOG: "canary-1234" }],
-  ])("are refused without being quoted: %o", (given) => {
-    let thrown: unknown;
-    try {
-      readSettings(given);
-    } catch (error) {
-      thrown = error;
-    }
-    expect(codeOf(thrown)).toBe("bad_configuration");
-    expect(messageOf(thrown)).toContain(Object.keys(given)[0]);
-    expect(messageOf(thrown)).not.toContain("canary");
-  });
+it.each([
+  [{ OTEL_EXPORTER_OTLP_HEADERS: "canary-1234" }],
+  [{ OTEL_EXPORTER_OTLP_HEADERS: "a b=canary-1234" }],
+  [{ OTEL_EXPORTER_OTLP_HEADERS: "a=canary-1234%zz" }],
+  [{ OTEL_EXPORTER_OTLP_HEADERS: "a=canary-1234%0d%0ab:%20c" }],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "collector/canary-1234" }],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "https://user:canary-1234@collector" }],
+  [{ LOG: "canary-1234" }],
+])("the settings of telemetry are refused without being quoted: %o", (given) => {
+  let thrown: unknown;
+  try {
+    readSettings(given);
+  } catch (error) {
+    thrown = error;
+  }
+  expect(codeOf(thrown)).toBe("bad_configuration");
+  expect(messageOf(thrown)).toContain(Object.keys(given)[0]);
+  expect(messageOf(thrown)).not.toContain("canary");
 });
 
 it("the log line of a turn names the tenant, the outcome and the cost", async () => {
@@ -308,10 +299,7 @@ describe("the spans of a turn", () => {
     async (traceparent) => {
       const { requests, spans } = collecting();
       let looks = 0;
-      const look = tool({
-        inputSchema: z.object({}),
-        execute: () => (looks++ === 0 ? new Promise<string>(() => {}) : "seen"),
-      });
+      const look = toolOf({}, () => (looks++ === 0 ? new Promise<string>(() => {}) : "seen"));
       const agents = [agentNamed("a", { tools: { look }, effects: { look: "none" } })] as const;
       const options = (steps: Step[]): RuntimeOptions => ({ agents, model: scriptedModel(steps) });
       const runtime = new NodeRuntime(options([[toolCall("look", {}), asked]]), exporting);

@@ -81,6 +81,13 @@ describe("a lease", () => {
     expect(take("b", { ...about, maximum: 150 })).toEqual({ upTo: { tokens: 10 } });
   });
 
+  it("that is settled gives back what was not spent, and once only", () => {
+    const { take, settle, left } = tenant();
+    expect(take("a", { count: 4 })).toEqual({ upTo: { modelCalls: 4 } });
+    for (let times = 0; times < 2; times++) settle("a", 3);
+    expect(left()).toBe(7);
+  });
+
   it("is for one window; leases of the last two windows are stored", async () => {
     const leases = new MemoryLeases({});
     const wants = [{ what: "modelCalls", count: 2, maximum: 2 }] as const;
@@ -97,8 +104,10 @@ describe("a lease", () => {
     leases.settle({ key: "a", spent: NOTHING_SPENT });
     expect(await take("c", "2026-12-01")).toHaveProperty("refused");
     expect(await take("c", "2026-12-03")).toHaveProperty("upTo");
-    expect(windows()).toEqual(["2026-12-01", "2026-12-03"]);
-    expect(leases.open).toEqual(["b", "c"]);
+    expect([windows(), leases.open]).toEqual([
+      ["2026-12-01", "2026-12-03"],
+      ["b", "c"],
+    ]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { tool } from "ai";
-import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import * as z from "zod";
 import { ConversationObject } from "../../src/edge/conversation.ts";
 import type { AgentDefinition } from "../../src/edge/agent-types.ts";
@@ -8,21 +8,18 @@ import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { NodeRuntime } from "../support/node-runtime.ts";
+import { toolOf } from "../support/tool-of.ts";
 
-const calls = vi.spyOn(ConversationObject.prototype, "userValues");
-afterEach(() => void calls.mockClear());
-afterAll(() => void calls.mockRestore());
+let calls: MockInstance<ConversationObject["userValues"]>;
+beforeEach(() => void (calls = vi.spyOn(ConversationObject.prototype, "userValues")));
 
 /** What the tools received. */
 let sent: unknown[] = [];
 
 const tools = {
-  send: tool({
-    inputSchema: z.object({ to: z.unknown() }),
-    execute: ({ to }) => {
-      sent.push(to);
-      return { sent: String(to) };
-    },
+  send: toolOf({ to: z.unknown() }, ({ to }) => {
+    sent.push(to);
+    return { sent: String(to) };
   }),
   ask_first: tool({
     inputSchema: z.object({ to: z.unknown() }),
@@ -173,8 +170,7 @@ describe("a value of the user", () => {
   });
 
   it("fails a call while the user's object fails, and is loaded by the next", async () => {
-    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
-    onTestFinished(() => void log.mockRestore());
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
     const { put, say, model } = started([SEND, SEND, said("Done.")]);
     await put("acme/ada", "4 Elm Road");
     calls.mockRejectedValueOnce(new Error("internal words"));
@@ -302,44 +298,42 @@ describe("a value of the user", () => {
   });
 });
 
-describe("over HTTP", () => {
-  it("the user's values have the endpoints of a conversation's variables", async () => {
-    const { ask, put, read } = started([]);
-    await put("acme/ada", "4 Elm Road");
-    const status = async (route: string, body?: unknown) =>
-      (await ask("acme/ada", route, body)).status;
-    const posted = await ask("acme/ada", "POST /user/variables", [1]);
-    expect(posted.headers.get("location")).toBe("/user/variables/variable_1");
-    expect(await status("PATCH /user/variables/address", { pinned: true })).toBe(200);
-    expect(await status("DELETE /user/variables/variable_1")).toBe(204);
-    const variables = [{ name: "address", pinned: true }];
-    expect(await read("acme/ada", "/user/variables")).toMatchObject({ variables });
-    expect((await ask("acme/ada", "GET /user/export")).text).toContain("4 Elm Road");
-    for (let times = 0; times < 2; times++) expect(await status("DELETE /user")).toBe(204);
-    expect(await read("acme/ada", "/user/variables")).toEqual({ variables: [] });
-  });
+it("over HTTP the user's values have the endpoints of a conversation's variables", async () => {
+  const { ask, put, read } = started([]);
+  await put("acme/ada", "4 Elm Road");
+  const status = async (route: string, body?: unknown) =>
+    (await ask("acme/ada", route, body)).status;
+  const posted = await ask("acme/ada", "POST /user/variables", [1]);
+  expect(posted.headers.get("location")).toBe("/user/variables/variable_1");
+  expect(await status("PATCH /user/variables/address", { pinned: true })).toBe(200);
+  expect(await status("DELETE /user/variables/variable_1")).toBe(204);
+  const variables = [{ name: "address", pinned: true }];
+  expect(await read("acme/ada", "/user/variables")).toMatchObject({ variables });
+  expect((await ask("acme/ada", "GET /user/export")).text).toContain("4 Elm Road");
+  for (let times = 0; times < 2; times++) expect(await status("DELETE /user")).toBe(204);
+  expect(await read("acme/ada", "/user/variables")).toEqual({ variables: [] });
+});
 
-  it("they are no conversation, and are deleted with the tenant's", async () => {
-    const { runtime, ask, put } = started([]);
-    await put("acme/ada", "4 Elm Road");
-    await put("globex/ada", "5 Elm Road");
-    expect((await ask("acme/ada", "GET /conversations")).text).toBe('{"conversations":[]}');
-    await ask("acme/eve", "DELETE /conversations?all=true");
-    await runtime.directoryNamed(JSON.stringify(["acme", "directory"])).tick();
-    expect((await ask("acme/ada", "GET /user/variables")).text).toBe('{"variables":[]}');
-    expect((await ask("globex/ada", "GET /user/variables")).text).toContain("address");
-  });
+it("over HTTP they are no conversation, and are deleted with the tenant's", async () => {
+  const { runtime, ask, put } = started([]);
+  await put("acme/ada", "4 Elm Road");
+  await put("globex/ada", "5 Elm Road");
+  expect((await ask("acme/ada", "GET /conversations")).text).toBe('{"conversations":[]}');
+  await ask("acme/eve", "DELETE /conversations?all=true");
+  await runtime.directoryNamed(JSON.stringify(["acme", "directory"])).tick();
+  expect((await ask("acme/ada", "GET /user/variables")).text).toBe('{"variables":[]}');
+  expect((await ask("globex/ada", "GET /user/variables")).text).toContain("address");
+});
 
-  it("a user's values have a quota of their own", async () => {
-    const { ask, read } = started([]);
-    const save = (name: string, chars: number) =>
-      ask("acme/ada", `PUT /user/variables/${name}`, JSON.stringify("x".repeat(chars)));
-    await save("one", 600_000);
-    await save("two", 600_000);
-    const variables = [{ name: "two" }];
-    expect(await read("acme/ada", "/user/variables")).toMatchObject({ variables });
-    expect((await save("big", 1_200_000)).status).toBe(422);
-  });
+it("over HTTP a user's values have a quota of their own", async () => {
+  const { ask, read } = started([]);
+  const save = (name: string, chars: number) =>
+    ask("acme/ada", `PUT /user/variables/${name}`, JSON.stringify("x".repeat(chars)));
+  await save("one", 600_000);
+  await save("two", 600_000);
+  const variables = [{ name: "two" }];
+  expect(await read("acme/ada", "/user/variables")).toMatchObject({ variables });
+  expect((await save("big", 1_200_000)).status).toBe(422);
 });
 
 describe("attacks on the values of a user", () => {

@@ -1,5 +1,5 @@
 import { tool } from "ai";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import * as z from "zod";
 import type { AgentContext } from "../../src/edge/agent-types.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
@@ -144,13 +144,10 @@ const CALLERS: Readonly<Record<string, (user: string) => Promise<string>>> = {
   },
 };
 
-it.each(Object.entries(CALLERS))(
-  "two tenants with the same question get their own data from %s",
-  async (_, answerTo) => {
-    expect(await answerTo("acme/ada")).toMatch(/Printer of ada(?!-)/u);
-    expect(await answerTo("globex/gus")).toMatch(/Roof of gus(?!-)/u);
-  },
-);
+it.each(Object.entries(CALLERS))("two tenants get their own data from %s", async (_, answerTo) => {
+  expect(await answerTo("acme/ada")).toMatch(/Printer of ada(?!-)/u);
+  expect(await answerTo("globex/gus")).toMatch(/Roof of gus(?!-)/u);
+});
 
 it("prompts contain what the application writes, and nothing else of who asks", async () => {
   const { say, model } = runtimeWith([called("tickets"), SAID]);
@@ -193,7 +190,6 @@ it("who asked is not stored any longer than a turn needs it", async () => {
 it("a turn that a crash interrupts continues for the one who asked", async () => {
   stalls = 1;
   vi.spyOn(console, "error").mockImplementation(() => undefined);
-  onTestFinished(() => void vi.restoreAllMocks());
   const { runtime, say, ask, lastPrompt } = runtimeWith([called("slow"), SAID]);
   void say("acme/ada").catch(() => undefined);
   await vi.waitFor(() => expect(stalls).toBe(0));
@@ -213,13 +209,7 @@ it("what another cannot do is to name a tenant or a principal in a header, a bod
     tenant: "globex",
     context,
     messages: [
-      {
-        id: "1",
-        role: "user",
-        parts: [{ type: "text", text: "Go." }],
-        metadata: context,
-        context,
-      },
+      { id: "1", role: "user", parts: [{ type: "text", text: "Go." }], metadata: context, context },
     ],
   };
   await ask("acme/ada", "POST /conversations", body);

@@ -38,7 +38,7 @@ async function taken(request: Request): Promise<Buffer> {
 
 describe.each([undefined, "bytes"] as const)("a body in a stream of type %s", (type) => {
   it.each([1_000, 36, 35, 37, 65_536, 300_000])(
-    "is read without its end mark, in pieces of %i",
+    "is read whole, in pieces of %i",
     async (length) => {
       expect(Buffer.compare(await taken(sent(length, END, type)), bytes)).toBe(0);
     },

@@ -1,5 +1,5 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
-import { describe, expect, it, vi, afterEach, beforeEach } from "vitest";
+import { describe, expect, it, vi, beforeEach } from "vitest";
 import * as limits from "../../src/limits.ts";
 import {
   alarmOf,
@@ -42,9 +42,7 @@ function rowsOf(id: string) {
   });
 }
 
-function dueAt(info: { readonly expiresAt?: string }): number {
-  return Date.parse(info.expiresAt ?? "");
-}
+const dueAt = (info: { readonly expiresAt?: string }): number => Date.parse(info.expiresAt ?? "");
 
 /** Time at which an unused variable of this conversation is evicted, in milliseconds. */
 function idleAt(id: string, info: { readonly accessedAt: string }): number {
@@ -235,8 +233,6 @@ describe("clock", () => {
     // Once only: stores keep the function that tells the time.
     vi.useFakeTimers({ toFake: ["Date"], now: startMs });
   });
-  afterEach(() => void vi.useRealTimers());
-
   const DAY_MS = 24 * HOUR_MS;
   const YEAR_MS = 365 * DAY_MS;
 

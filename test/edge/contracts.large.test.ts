@@ -1,4 +1,4 @@
-import { aroundEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { aroundEach, describe, expect, it, vi } from "vitest";
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
@@ -62,7 +62,6 @@ it("R2Blobs leaves no parts of an aborted upload", async () => {
   const begun: R2MultipartUpload[] = [];
   const create = env.BLOBS.createMultipartUpload.bind(env.BLOBS);
   const creating = vi.spyOn(env.BLOBS, "createMultipartUpload");
-  onTestFinished(() => creating.mockRestore());
   creating.mockImplementation(async (...given) => {
     const upload = await create(...given);
     begun.push(upload);

@@ -1,5 +1,5 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
-import { describe, expect, it, afterEach, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import {
   ask,
   call,
@@ -15,7 +15,6 @@ import {
   get,
 } from "../support/edge.ts";
 import { slow } from "../support/slow.ts";
-import { tool } from "ai";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
@@ -33,6 +32,7 @@ import { R2Blobs } from "../../src/edge/platform/r2-blobs.ts";
 import { eventPage } from "../support/event-reader.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
 import { directoryOf } from "../support/directory.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 it("an object that was evicted has its messages in both forms, and continues with them", async () => {
   const id = newId();
@@ -57,70 +57,68 @@ async function about(id: string): Promise<Record<string, unknown> & { createdAt:
   return response.json();
 }
 
-describe("a conversation", () => {
-  it("that never existed is not found, and is not created by requests for it", async () => {
-    const id = newId();
-    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-    const titled = call("PATCH", `/conversations/${id}`, json({ title: "t" }));
-    await problemIn(await titled, "conversation_not_found");
-    await problemIn(await call("DELETE", `/conversations/${id}`), "conversation_not_found");
-    expect(await messagesOf(id)).toEqual({ messages: [] });
-    expect(await namesIn(id)).toEqual([]);
-    expect(await tablesOf(id)).toEqual([]);
-    expect(await alarmOf(id)).toBeNull();
-  });
+it("a conversation that never existed is not found, and is not created by requests for it", async () => {
+  const id = newId();
+  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  const titled = call("PATCH", `/conversations/${id}`, json({ title: "t" }));
+  await problemIn(await titled, "conversation_not_found");
+  await problemIn(await call("DELETE", `/conversations/${id}`), "conversation_not_found");
+  expect(await messagesOf(id)).toEqual({ messages: [] });
+  expect(await namesIn(id)).toEqual([]);
+  expect(await tablesOf(id)).toEqual([]);
+  expect(await alarmOf(id)).toBeNull();
+});
 
-  it("is not created by a refused write, either", async () => {
-    const id = newId();
-    const at = `/conversations/${id}/variables/a`;
-    const type = "application/json";
-    const refused = [
-      putAs(id, "a", { body: "{", type }),
-      putAs(id, "a", { body: "1", type, headers: { "if-match": "*" } }),
-      putAs(id, "a", { body: new Uint8Array([0x61, 0xff]), type: "text/plain" }),
-      putAs(id, "a", { body: new Uint8Array(9_000_000).fill(0xff), type: "text/plain" }),
-      call("PUT", at, { body: new Uint8Array(1) }),
-    ];
-    for (const response of await Promise.all(refused)) {
-      expect(response.status).toBeGreaterThanOrEqual(400);
-      expect(response.status).toBeLessThan(500);
-      await response.text();
-    }
-    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-    expect(await tablesOf(id)).toEqual([]);
-    expect(await alarmOf(id)).toBeNull();
-    expect(await blobsOf(id)).toEqual([]);
-    // A refused request creates nothing in an existing, nearly empty conversation either.
-    await put(id, "a", 1);
-    await call("DELETE", at);
-    await problemIn(await putAs(id, "a", { body: "{", type }), "bad_json");
-    expect(await about(id)).toMatchObject({ variables: 0 });
-  });
+it("a conversation is not created by a refused write, either", async () => {
+  const id = newId();
+  const at = `/conversations/${id}/variables/a`;
+  const type = "application/json";
+  const refused = [
+    putAs(id, "a", { body: "{", type }),
+    putAs(id, "a", { body: "1", type, headers: { "if-match": "*" } }),
+    putAs(id, "a", { body: new Uint8Array([0x61, 0xff]), type: "text/plain" }),
+    putAs(id, "a", { body: new Uint8Array(9_000_000).fill(0xff), type: "text/plain" }),
+    call("PUT", at, { body: new Uint8Array(1) }),
+  ];
+  for (const response of await Promise.all(refused)) {
+    expect(response.status).toBeGreaterThanOrEqual(400);
+    expect(response.status).toBeLessThan(500);
+    await response.text();
+  }
+  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  expect(await tablesOf(id)).toEqual([]);
+  expect(await alarmOf(id)).toBeNull();
+  expect(await blobsOf(id)).toEqual([]);
+  // A refused request creates nothing in an existing, nearly empty conversation either.
+  await put(id, "a", 1);
+  await call("DELETE", at);
+  await problemIn(await putAs(id, "a", { body: "{", type }), "bad_json");
+  expect(await about(id)).toMatchObject({ variables: 0 });
+});
 
-  it("shows its contents and its times", async () => {
-    const id = newId();
-    const before = Date.now();
-    const info = await put(id, "a", "é€😀");
-    const first = await about(id);
-    expect(first).toEqual({
-      id,
-      title: null,
-      status: "idle",
-      createdAt: expect.any(String),
-      updatedAt: info.updatedAt,
-      messages: 0,
-      variables: 1,
-      bytes: 9,
-    });
-    expect(Date.parse(first.createdAt)).toBeGreaterThanOrEqual(before);
-    await (await putAs(id, "b", { body: anyBytes(100_000), type: "image/png" })).text();
-    await ask(id, "Who are you?");
-    await evictDurableObject(objectOf(id));
-    const { createdAt } = first;
-    expect(await about(id)).toMatchObject({ createdAt, messages: 2, variables: 2, bytes: 100_009 });
-    await call("DELETE", `/conversations/${id}/variables`);
-    expect(await about(id)).toMatchObject({ messages: 2, variables: 0, bytes: 0 });
+it("a conversation shows its contents and its times", async () => {
+  const id = newId();
+  const before = Date.now();
+  const info = await put(id, "a", "é€😀");
+  const first = await about(id);
+  expect(first).toEqual({
+    id,
+    title: null,
+    status: "idle",
+    createdAt: expect.any(String),
+    updatedAt: info.updatedAt,
+    messages: 0,
+    variables: 1,
+    bytes: 9,
   });
+  expect(Date.parse(first.createdAt)).toBeGreaterThanOrEqual(before);
+  await (await putAs(id, "b", { body: anyBytes(100_000), type: "image/png" })).text();
+  await ask(id, "Who are you?");
+  await evictDurableObject(objectOf(id));
+  const { createdAt } = first;
+  expect(await about(id)).toMatchObject({ createdAt, messages: 2, variables: 2, bytes: 100_009 });
+  await call("DELETE", `/conversations/${id}/variables`);
+  expect(await about(id)).toMatchObject({ messages: 2, variables: 0, bytes: 0 });
 });
 
 /** A model that waits for `go()` in its second step, and a tool that does nothing. */
@@ -135,7 +133,7 @@ function held(): { readonly options: RuntimeOptions; go(): void; readonly begun:
       return [text("Done: $a $given"), finish()];
     },
   ];
-  const look = tool({ inputSchema: z.object({ city: z.string() }), execute: ({ city }) => city });
+  const look = toolOf({ city: z.string() }, ({ city }) => city);
   const agent = { name: "a", description: "", instructions: "", tools: { look } };
   const options: RuntimeOptions = {
     agents: [agent],
@@ -214,8 +212,6 @@ it("GET /health answers without a key on the deployed Worker", async () => {
   expect(await response.json()).toEqual({ ok: true, version: packageJson.version });
 });
 
-afterEach(() => vi.restoreAllMocks());
-
 async function remove(id: string): Promise<number> {
   const response = await call("DELETE", `/conversations/${id}`);
   await response.text();
@@ -240,71 +236,64 @@ async function expectNothing(id: string): Promise<void> {
 
 // A deletion of everything that there can be: test/edge/transfer/transfer.test.ts.
 // A deletion while turns run and wait: test/edge-node/turns/faults.test.ts.
-describe("an incomplete deletion", () => {
-  it("is completed by the alarm or the next request after the process has ended", async () => {
-    for (const next of ["alarm", "put", "get"]) {
-      const id = newId();
-      await put(id, "a", 1);
-      await putBytes(id, "bytes", 100_000);
-      await inStorage(id, async (storage) => {
-        markDeleted(new DurableSql(storage));
-        await storage.setAlarm(Date.now() + 60_000);
-      });
-      await evictDurableObject(objectOf(id));
-      // From now on every request answers as if the conversation had never existed.
-      await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-      expect(await namesIn(id)).toEqual([]);
-      if (next === "alarm") expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
-      if (next === "put") {
-        expect(await put(id, "a", 2)).toMatchObject({ version: 1 });
-        expect(await blobsOf(id)).toEqual([]);
-        await evictDurableObject(objectOf(id));
-        expect(await (await get(id, "a")).text()).toBe("2");
-        expect(await remove(id)).toBe(204);
-      }
-      if (next === "get") await problemIn(await get(id, "bytes"), "variable_not_found");
-      await expectNothing(id);
-    }
-  });
-
-  it("is tried again when the bucket could not be emptied", async () => {
+it("an incomplete deletion is completed by the alarm or the next request after the process has ended", async () => {
+  for (const next of ["alarm", "put", "get"]) {
     const id = newId();
     await put(id, "a", 1);
     await putBytes(id, "bytes", 100_000);
-    vi.spyOn(console, "error").mockImplementation(() => undefined);
-    const down = vi.spyOn(R2Blobs.prototype, "delete").mockRejectedValue(new Error("R2 is down."));
-    expect(await remove(id)).toBe(500);
+    await inStorage(id, async (storage) => {
+      markDeleted(new DurableSql(storage));
+      await storage.setAlarm(Date.now() + 60_000);
+    });
+    await evictDurableObject(objectOf(id));
+    // From now on every request answers as if the conversation had never existed.
     await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-    // A write is refused, so that new data is not mixed with the remains.
-    const refused = await call("PUT", `/conversations/${id}/variables/a`, json(2));
-    await problemIn(refused, "internal");
-    expect((await blobsOf(id)).length).toBe(1);
-    // The alarm tries at once. If it threw, the platform would give up after some retries.
-    const isRearmed = async () => {
-      const again = (await alarmOf(id)) ?? 0;
-      expect(again).toBeGreaterThan(Date.now());
-      expect(again).toBeLessThanOrEqual(Date.now() + 60_000);
-    };
-    await vi.waitFor(isRearmed, { interval: 50 });
-    down.mockRestore();
-    expect(await put(id, "a", 3)).toMatchObject({ version: 1 });
-    expect(await blobsOf(id)).toEqual([]);
-    expect(await namesIn(id)).toEqual(["a"]);
-  });
+    expect(await namesIn(id)).toEqual([]);
+    if (next === "alarm") expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    if (next === "put") {
+      expect(await put(id, "a", 2)).toMatchObject({ version: 1 });
+      expect(await blobsOf(id)).toEqual([]);
+      await evictDurableObject(objectOf(id));
+      expect(await (await get(id, "a")).text()).toBe("2");
+      expect(await remove(id)).toBe(204);
+    }
+    if (next === "get") await problemIn(await get(id, "bytes"), "variable_not_found");
+    await expectNothing(id);
+  }
 });
 
-afterEach(() => vi.restoreAllMocks());
+it("an incomplete deletion is tried again when the bucket could not be emptied", async () => {
+  const id = newId();
+  await put(id, "a", 1);
+  await putBytes(id, "bytes", 100_000);
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const down = vi.spyOn(R2Blobs.prototype, "delete").mockRejectedValue(new Error("R2 is down."));
+  expect(await remove(id)).toBe(500);
+  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  // A write is refused, so that new data is not mixed with the remains.
+  const refused = await call("PUT", `/conversations/${id}/variables/a`, json(2));
+  await problemIn(refused, "internal");
+  expect((await blobsOf(id)).length).toBe(1);
+  // The alarm tries at once. If it threw, the platform would give up after some retries.
+  const isRearmed = async () => {
+    const again = (await alarmOf(id)) ?? 0;
+    expect(again).toBeGreaterThan(Date.now());
+    expect(again).toBeLessThanOrEqual(Date.now() + 60_000);
+  };
+  await vi.waitFor(isRearmed, { interval: 50 });
+  down.mockRestore();
+  expect(await put(id, "a", 3)).toMatchObject({ version: 1 });
+  expect(await blobsOf(id)).toEqual([]);
+  expect(await namesIn(id)).toEqual(["a"]);
+});
 
 /** A tool that ignores its signal, and returns when `finish` is called. */
 function stubborn() {
   const begun = Promise.withResolvers<void>();
   const held = Promise.withResolvers<unknown>();
-  const load = tool({
-    inputSchema: z.object({}),
-    execute: () => {
-      begun.resolve();
-      return held.promise;
-    },
+  const load = toolOf({}, () => {
+    begun.resolve();
+    return held.promise;
   });
   const agent = { name: "a", description: "", instructions: "", tools: { load } };
   const model = scriptedModel([
@@ -331,7 +320,7 @@ it.each<{ what: string; late: string; ofTenant?: boolean }>([
   { what: "a text, and it is its tenant's deletion,", late: "late", ofTenant: true },
   { what: "text for the bucket", late: "x".repeat(9_000_000) },
 ])(
-  "a deletion during a turn whose tool returns $what afterwards leaves nothing",
+  "a deletion during a turn whose tool returns $what later leaves nothing",
   slow,
   async ({ late, ofTenant }) => {
     const { options, begun, finish } = stubborn();
@@ -354,42 +343,38 @@ it.each<{ what: string; late: string; ofTenant?: boolean }>([
   },
 );
 
-it(
-  "a deletion during an import finds no conversation yet, and after it one that it deletes",
-  slow,
-  async () => {
-    const { options } = stubborn();
-    const [tenant, id] = [`tenant ${newId()}`, newId()];
-    let file = "";
-    await withRuntime(options, async (own) => {
-      const init = { body: anyBytes(1_000_000), headers: { "content-type": "image/png" } };
-      await (await own.call("PUT", "/conversations/c/variables/v", init)).text();
-      file = await (await own.call("GET", "/conversations/c/export")).text();
+it("a deletion during an import finds nothing yet, and deletes it afterwards", slow, async () => {
+  const { options } = stubborn();
+  const [tenant, id] = [`tenant ${newId()}`, newId()];
+  let file = "";
+  await withRuntime(options, async (own) => {
+    const init = { body: anyBytes(1_000_000), headers: { "content-type": "image/png" } };
+    await (await own.call("PUT", "/conversations/c/variables/v", init)).text();
+    file = await (await own.call("GET", "/conversations/c/export")).text();
+  });
+  const work = async (own: OwnRuntime) => {
+    const bytes = new TextEncoder().encode(file);
+    const rest = Promise.withResolvers<void>();
+    const body = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        controller.enqueue(bytes.slice(0, 600_000));
+        await rest.promise;
+        controller.enqueue(bytes.slice(600_000));
+        controller.close();
+      },
     });
-    const work = async (own: OwnRuntime) => {
-      const bytes = new TextEncoder().encode(file);
-      const rest = Promise.withResolvers<void>();
-      const body = new ReadableStream<Uint8Array>({
-        async start(controller) {
-          controller.enqueue(bytes.slice(0, 600_000));
-          await rest.promise;
-          controller.enqueue(bytes.slice(600_000));
-          controller.close();
-        },
-      });
-      const request = new Request("http://conversation/transfer/import?id=c&labels=keep", {
-        method: "POST",
-        body,
-      });
-      const importing = own.conversation().fetch(request);
-      await vi.waitUntil(() => own.state.storage.sql.databaseSize > 8_192);
-      await problemIn(await own.call("DELETE", "/conversations/c"), "conversation_not_found");
-      const deleting = own.conversation().deleteBefore(Date.now());
-      rest.resolve();
-      expect((await importing).status).toBe(201);
-      await deleting;
-      await expectEmpty(own, tenant, id);
-    };
-    await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
-  },
-);
+    const request = new Request("http://conversation/transfer/import?id=c&labels=keep", {
+      method: "POST",
+      body,
+    });
+    const importing = own.conversation().fetch(request);
+    await vi.waitUntil(() => own.state.storage.sql.databaseSize > 8_192);
+    await problemIn(await own.call("DELETE", "/conversations/c"), "conversation_not_found");
+    const deleting = own.conversation().deleteBefore(Date.now());
+    rest.resolve();
+    expect((await importing).status).toBe(201);
+    await deleting;
+    await expectEmpty(own, tenant, id);
+  };
+  await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
+});

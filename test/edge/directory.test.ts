@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { tool } from "ai";
-import { describe, expect, it, vi, afterEach } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { ConversationObject } from "../../src/edge/conversation.ts";
 import { DirectoryObject, type DirectoryPlace } from "../../src/edge/directory/directory.ts";
@@ -66,26 +66,21 @@ describe("the list of conversations", () => {
     const tenant = newTenant();
     const [first, second] = [newId(), newId()];
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
-    try {
-      for (const id of [first, second]) {
-        await tenant.put(id, "1");
-        await eventually(async () => expect(await tenant.ids()).toContain(id));
-        vi.setSystemTime(Date.now() + 1_000);
-      }
-      expect(await tenant.ids()).toEqual([second, first]);
-      const puts = vi.spyOn(DirectoryObject.prototype, "put");
-      for (let n = 0; n < 10; n++) await tenant.put(first, `${n}`);
-      expect(puts).not.toHaveBeenCalled();
-      vi.setSystemTime(Date.now() + 60_000);
-      const now = new Date().toISOString();
-      for (let n = 0; n < 10; n++) await tenant.put(first, `again ${n}`);
-      await eventually(async () => expect(await tenant.ids()).toEqual([first, second]));
-      await listedIs(tenant, first, { updatedAt: now });
-      expect(puts).toHaveBeenCalledTimes(1);
-      puts.mockRestore();
-    } finally {
-      vi.useRealTimers();
+    for (const id of [first, second]) {
+      await tenant.put(id, "1");
+      await eventually(async () => expect(await tenant.ids()).toContain(id));
+      vi.setSystemTime(Date.now() + 1_000);
     }
+    expect(await tenant.ids()).toEqual([second, first]);
+    const puts = vi.spyOn(DirectoryObject.prototype, "put");
+    for (let n = 0; n < 10; n++) await tenant.put(first, `${n}`);
+    expect(puts).not.toHaveBeenCalled();
+    vi.setSystemTime(Date.now() + 60_000);
+    const now = new Date().toISOString();
+    for (let n = 0; n < 10; n++) await tenant.put(first, `again ${n}`);
+    await eventually(async () => expect(await tenant.ids()).toEqual([first, second]));
+    await listedIs(tenant, first, { updatedAt: now });
+    expect(puts).toHaveBeenCalledTimes(1);
   });
 
   it("has pages, with each conversation on one of them", slow, async () => {
@@ -184,46 +179,43 @@ describe("a conversation's status in the list", () => {
     const [broken, whole] = [newId(), newId()];
     for (const id of [broken, whole]) await tenant.put(id, "v");
     await eventually(async () => expect(await tenant.ids()).toHaveLength(2));
-    const status = vi.spyOn(ConversationObject.prototype, "status").mockImplementationOnce(() => {
+    vi.spyOn(ConversationObject.prototype, "status").mockImplementationOnce(() => {
       throw new Error("broken");
     });
     const { conversations } = await tenant.list();
     expect(conversations.map(({ id }) => id).toSorted()).toEqual([broken, whole].toSorted());
     expect(conversations.map((one) => one.status)).toEqual(["idle", "idle"]);
-    status.mockRestore();
   });
 });
 
-describe("a conversation that is deleted", () => {
-  it("is not listed until it is created again", async () => {
-    const tenant = newTenant();
-    const [id, other] = [newId(), newId()];
-    await tenant.ask(id, "The first");
-    await tenant.put(other, "v");
-    await eventually(async () => expect(await tenant.ids()).toHaveLength(2));
-    await tenant.call("DELETE", `/conversations/${id}`);
-    expect(await tenant.ids()).toEqual([other]);
-    await eventually(async () => {
-      const { entries } = await directoryOf(tenant.name).list({ limit: 10 });
-      expect(entries.map((entry) => entry.id)).toEqual([other]);
-    });
-    await tenant.ask(id, "The second");
-    await listedIs(tenant, id, { title: "The second" });
+it("a conversation that is deleted is not listed until it is created again", async () => {
+  const tenant = newTenant();
+  const [id, other] = [newId(), newId()];
+  await tenant.ask(id, "The first");
+  await tenant.put(other, "v");
+  await eventually(async () => expect(await tenant.ids()).toHaveLength(2));
+  await tenant.call("DELETE", `/conversations/${id}`);
+  expect(await tenant.ids()).toEqual([other]);
+  await eventually(async () => {
+    const { entries } = await directoryOf(tenant.name).list({ limit: 10 });
+    expect(entries.map((entry) => entry.id)).toEqual([other]);
   });
+  await tenant.ask(id, "The second");
+  await listedIs(tenant, id, { title: "The second" });
+});
 
-  it("disappears when its page is listed, if the directory missed the deletion", async () => {
-    const tenant = newTenant();
-    const id = newId();
-    const directory = directoryOf(tenant.name);
-    await directory.put({ id, title: "gone", createdMs: 1_000, updatedMs: 2_000 });
-    expect(await tenant.ids()).toEqual([]);
-    expect(await directory.list({ limit: 10 })).toEqual({ entries: [] });
-    // A conversation that updates its entry while the page is made stays in the list.
-    const known = { id, title: null, createdMs: 1_000, updatedMs: 2_000 };
-    await directory.put({ ...known, updatedMs: 3_000 });
-    await directory.forget([known]);
-    expect((await directory.list({ limit: 10 })).entries).toHaveLength(1);
-  });
+it("a conversation that is deleted disappears when its page is listed, if the directory missed the deletion", async () => {
+  const tenant = newTenant();
+  const id = newId();
+  const directory = directoryOf(tenant.name);
+  await directory.put({ id, title: "gone", createdMs: 1_000, updatedMs: 2_000 });
+  expect(await tenant.ids()).toEqual([]);
+  expect(await directory.list({ limit: 10 })).toEqual({ entries: [] });
+  // A conversation that updates its entry while the page is made stays in the list.
+  const known = { id, title: null, createdMs: 1_000, updatedMs: 2_000 };
+  await directory.put({ ...known, updatedMs: 3_000 });
+  await directory.forget([known]);
+  expect((await directory.list({ limit: 10 })).entries).toHaveLength(1);
 });
 
 it("a lost update of the directory is repaired by the next write", async () => {
@@ -261,34 +253,28 @@ async function filled(count: number) {
   return directory;
 }
 
-it(
-  "a search has pages, and reads only as many titles as it needs, and at most 10,000",
-  slow,
-  async () => {
-    const directory = await filled(12_000);
-    const found: string[] = [];
-    let before: DirectoryPlace | undefined;
-    do {
-      const { entries, next } = await directory.list({ limit: 100, before, search: "report" });
-      found.push(...entries.map(({ id }) => id));
-      before = next;
-    } while (before !== undefined);
-    expect(found).toHaveLength(1_200);
-    expect(new Set(found).size).toBe(1_200);
-    let last: DirectoryPlace | undefined;
-    const few = await rowsReadBy(directory, () => directory.list({ limit: 1, search: "report" }));
-    const many = await rowsReadBy(directory, async () => {
-      ({ next: last } = await directory.list({ limit: 1, search: "köln" }));
-    });
-    expect(few).toBeLessThan(1_100);
-    expect(many).toBeLessThan(2.1 * limits.maxEntries);
-    expect((await directory.list({ limit: 1, search: "köln", before: last })).entries).toHaveLength(
-      1,
-    );
-  },
-);
-
-afterEach(() => vi.restoreAllMocks());
+it("a search has pages, and reads the titles that it needs, at most 10,000", slow, async () => {
+  const directory = await filled(12_000);
+  const found: string[] = [];
+  let before: DirectoryPlace | undefined;
+  do {
+    const { entries, next } = await directory.list({ limit: 100, before, search: "report" });
+    found.push(...entries.map(({ id }) => id));
+    before = next;
+  } while (before !== undefined);
+  expect(found).toHaveLength(1_200);
+  expect(new Set(found).size).toBe(1_200);
+  let last: DirectoryPlace | undefined;
+  const few = await rowsReadBy(directory, () => directory.list({ limit: 1, search: "report" }));
+  const many = await rowsReadBy(directory, async () => {
+    ({ next: last } = await directory.list({ limit: 1, search: "köln" }));
+  });
+  expect(few).toBeLessThan(1_100);
+  expect(many).toBeLessThan(2.1 * limits.maxEntries);
+  expect((await directory.list({ limit: 1, search: "köln", before: last })).entries).toHaveLength(
+    1,
+  );
+});
 
 interface Deletion {
   readonly startedAt: string;
@@ -388,63 +374,59 @@ describe("DELETE of all conversations of a tenant", () => {
     expect((await tenant.call("GET", `/conversations/${id}`)).status).toBe(200);
   });
 
-  it(
-    "goes on after a kill in every piece, and skips what fails until the rest is gone",
-    slow,
-    async () => {
-      const tenant = newTenant();
-      const ids = Array.from({ length: 120 }, (_, index) => `c-${1_000 + index}`);
-      for (let from = 0; from < ids.length; from += 20) {
-        await Promise.all(ids.slice(from, from + 20).map((id) => tenant.put(id, id)));
-      }
-      // A stub of an object that was killed stays broken.
-      const directory = () => directoryOf(tenant.name);
-      await eventually(async () => {
-        expect((await directory().list({ limit: 1_000 })).entries).toHaveLength(120);
-      });
-      vi.spyOn(console, "error").mockImplementation(() => undefined);
-      const { deleteBefore } = ConversationObject.prototype;
-      let [isBroken, kills] = [true, 0];
-      const killing = new Set<string>();
-      const asked = new Map<string, number>();
-      vi.spyOn(ConversationObject.prototype, "deleteBefore").mockImplementation(async function (
-        this: ConversationObject,
-        timeMs,
-      ) {
-        const name = this.parts.context.state.id.name ?? "";
-        asked.set(name, 1 + (asked.get(name) ?? 0));
-        if (isBroken && name.includes("c-1000")) throw new Error("R2 is down.");
-        await deleteBefore.call(this, timeMs);
-        // After the conversation is gone, and before the piece is recorded.
-        if (!/c-1(?:040|090|110)/u.test(name) || killing.has(name)) return;
-        killing.add(name);
-        kills++;
-        await runInDurableObject(directory(), (_, state) => state.abort("killed")).catch(
-          () => undefined,
-        );
-      });
-      const seen: number[] = [];
-      await removeAll(tenant);
-      await eventually(async () => {
-        const { remaining = 0, deleted = 0 } = (await deletionOf(tenant)) ?? {};
-        seen.push(remaining);
-        expect([deleted, remaining]).toEqual([119, 1]);
-      });
-      expect(kills).toBe(3);
-      // The platform has repeated each of the pieces.
-      for (const name of killing) expect(asked.get(name)).toBeGreaterThan(1);
-      expect(seen).toEqual(seen.toSorted((a, b) => b - a));
-      isBroken = false;
-      await eventually(async () => {
-        await runDurableObjectAlarm(directory());
-        expect(await deletionOf(tenant)).toBeUndefined();
-      });
-      for (const id of ids) await expectGone(objectOf(id, tenant.name));
-      expect(
-        await runInDurableObject(directory(), (_, { storage }) => storage.getAlarm()),
-      ).toBeNull();
-    },
-  );
+  it("goes on after each kill, and skips what fails until the rest is gone", slow, async () => {
+    const tenant = newTenant();
+    const ids = Array.from({ length: 120 }, (_, index) => `c-${1_000 + index}`);
+    for (let from = 0; from < ids.length; from += 20) {
+      await Promise.all(ids.slice(from, from + 20).map((id) => tenant.put(id, id)));
+    }
+    // A stub of an object that was killed stays broken.
+    const directory = () => directoryOf(tenant.name);
+    await eventually(async () => {
+      expect((await directory().list({ limit: 1_000 })).entries).toHaveLength(120);
+    });
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const { deleteBefore } = ConversationObject.prototype;
+    let [isBroken, kills] = [true, 0];
+    const killing = new Set<string>();
+    const asked = new Map<string, number>();
+    vi.spyOn(ConversationObject.prototype, "deleteBefore").mockImplementation(async function (
+      this: ConversationObject,
+      timeMs,
+    ) {
+      const name = this.parts.context.state.id.name ?? "";
+      asked.set(name, 1 + (asked.get(name) ?? 0));
+      if (isBroken && name.includes("c-1000")) throw new Error("R2 is down.");
+      await deleteBefore.call(this, timeMs);
+      // After the conversation is gone, and before the piece is recorded.
+      if (!/c-1(?:040|090|110)/u.test(name) || killing.has(name)) return;
+      killing.add(name);
+      kills++;
+      await runInDurableObject(directory(), (_, state) => state.abort("killed")).catch(
+        () => undefined,
+      );
+    });
+    const seen: number[] = [];
+    await removeAll(tenant);
+    await eventually(async () => {
+      const { remaining = 0, deleted = 0 } = (await deletionOf(tenant)) ?? {};
+      seen.push(remaining);
+      expect([deleted, remaining]).toEqual([119, 1]);
+    });
+    expect(kills).toBe(3);
+    // The platform has repeated each of the pieces.
+    for (const name of killing) expect(asked.get(name)).toBeGreaterThan(1);
+    expect(seen).toEqual(seen.toSorted((a, b) => b - a));
+    isBroken = false;
+    await eventually(async () => {
+      await runDurableObjectAlarm(directory());
+      expect(await deletionOf(tenant)).toBeUndefined();
+    });
+    for (const id of ids) await expectGone(objectOf(id, tenant.name));
+    expect(
+      await runInDurableObject(directory(), (_, { storage }) => storage.getAlarm()),
+    ).toBeNull();
+  });
 });
 
 it("a spending limit of tenants needs a directory before a turn starts, and not before", async () => {

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { convertToModelMessages, streamText, type UIMessage, type UIMessageChunk } from "ai";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   type ConversationVariables,
   conversationVariables,
@@ -21,12 +21,6 @@ function inObject<Result>(
   return runInDurableObject(env.CONVERSATIONS.get(id), (_, state) =>
     work(conversationVariables(state, { bucket: env.BLOBS, ...options }), state),
   );
-}
-
-/** From then on only the test moves the clock. The platform's alarms keep their own time. */
-function stopTheClock(): void {
-  vi.useFakeTimers({ toFake: ["Date"] });
-  onTestFinished(() => void vi.useRealTimers());
 }
 
 /** Returns the message that a stock client builds from a response. */
@@ -114,7 +108,8 @@ describe("conversationVariables", () => {
   it("are evicted by the object's handler if they own the alarm", async () => {
     const stub = env.CONVERSATIONS.get(env.CONVERSATIONS.newUniqueId());
     const options = { alarm: "own", idleMs: 3_600_000 } as const;
-    stopTheClock();
+    // From now on only the test moves the clock. The platform's alarms keep their own time.
+    vi.useFakeTimers({ toFake: ["Date"] });
     await runInDurableObject(stub, async (instance, state) => {
       const variables = conversationVariables(state, options);
       Object.assign(instance, { alarm: () => variables.sweep() });
@@ -144,10 +139,7 @@ function tablesOf({ storage }: DurableObjectState): string[] {
   return rows.map(({ name }) => String(name)).filter((name) => name.startsWith("byref_"));
 }
 
-const rows = Array.from({ length: 3_000 }, (_, index) => ({
-  id: index,
-  note: "as long as this",
-}));
+const rows = Array.from({ length: 3_000 }, (_, index) => ({ id: index, note: "as long as this" }));
 const photo = new Uint8Array(200_000).fill(7);
 
 /** Creates an object with variables of every kind and storage location. */
@@ -166,86 +158,84 @@ async function filledObject(): Promise<DurableObjectId> {
   return id;
 }
 
-describe("the variables of an object", () => {
-  it("move into another object with their versions, labels and bytes", async () => {
-    const [from, to] = [await filledObject(), newObject()];
-    const before = await inObject(async ({ store }) => store.list(), from);
-    await importTo(to, await fileFrom(from));
-    await inObject(async ({ store }, state) => {
-      const seen = ({
-        name,
-        version,
-        visibility,
-        pinned,
-        bytes,
-        preview,
-        tool,
-      }: (typeof before)[0]) => ({ name, version, visibility, pinned, bytes, preview, tool });
-      const moved = before.filter(({ name }) => name !== "key" && name !== "gone");
-      expect(store.list().map(seen)).toEqual(moved.map(seen));
-      expect(await store.read("rows")).toEqual(rows);
-      expect(await store.read("letter")).toBe("sealed words");
-      const opened = store.open("photo");
-      expect(await opened?.read(0, photo.length)).toEqual(photo);
-      opened?.close();
-      store.undo("note");
-      expect(await store.read("note")).toBe("first");
-      expect(store.tombstone("key")?.reason).toBe("left_out");
-      expect(tablesOf(state).some((name) => name.startsWith("byref_import_"))).toBe(false);
-    }, to);
-    expect(await keysOf(to)).toHaveLength(1);
-    // Each object has its own copy of the bytes.
-    await inObject(async (variables) => {
-      variables.store.delete("photo");
-      await variables.sweep();
-    }, from);
-    expect(await keysOf(from)).toEqual([]);
-    expect(await keysOf(to)).toHaveLength(1);
-  });
+it("the variables of an object move into another object with their versions, labels and bytes", async () => {
+  const [from, to] = [await filledObject(), newObject()];
+  const before = await inObject(async ({ store }) => store.list(), from);
+  await importTo(to, await fileFrom(from));
+  await inObject(async ({ store }, state) => {
+    const seen = ({
+      name,
+      version,
+      visibility,
+      pinned,
+      bytes,
+      preview,
+      tool,
+    }: (typeof before)[0]) => ({ name, version, visibility, pinned, bytes, preview, tool });
+    const moved = before.filter(({ name }) => name !== "key" && name !== "gone");
+    expect(store.list().map(seen)).toEqual(moved.map(seen));
+    expect(await store.read("rows")).toEqual(rows);
+    expect(await store.read("letter")).toBe("sealed words");
+    const opened = store.open("photo");
+    expect(await opened?.read(0, photo.length)).toEqual(photo);
+    opened?.close();
+    store.undo("note");
+    expect(await store.read("note")).toBe("first");
+    expect(store.tombstone("key")?.reason).toBe("left_out");
+    expect(tablesOf(state).some((name) => name.startsWith("byref_import_"))).toBe(false);
+  }, to);
+  expect(await keysOf(to)).toHaveLength(1);
+  // Each object has its own copy of the bytes.
+  await inObject(async (variables) => {
+    variables.store.delete("photo");
+    await variables.sweep();
+  }, from);
+  expect(await keysOf(from)).toEqual([]);
+  expect(await keysOf(to)).toHaveLength(1);
+});
 
-  it("have the format of the runtime's conversations, in both directions", async () => {
-    const from = await filledObject();
-    const imported = await importFile(await fileFrom(from));
-    expect(imported.status).toBe(201);
-    const { id } = await imported.json<{ id: string }>();
-    expect(await namesIn(id)).toEqual(["rows", "note", "letter", "photo"]);
-    const served = await call("GET", `/conversations/${id}/variables/rows`);
-    expect(await served.json()).toEqual(rows);
-    const other = newId();
-    await put(other, "a", [1, 2]);
-    const own = linesIn(await exportOf(other)).filter(({ type }) => type !== "events");
-    const to = newObject();
-    await importTo(to, await fileOf(own));
-    expect(await inObject(({ store }) => store.read("a"), to)).toEqual([1, 2]);
-  });
+it("the variables of an object have the format of the runtime's conversations, in both directions", async () => {
+  const from = await filledObject();
+  const imported = await importFile(await fileFrom(from));
+  expect(imported.status).toBe(201);
+  const { id } = await imported.json<{ id: string }>();
+  expect(await namesIn(id)).toEqual(["rows", "note", "letter", "photo"]);
+  const served = await call("GET", `/conversations/${id}/variables/rows`);
+  expect(await served.json()).toEqual(rows);
+  const other = newId();
+  await put(other, "a", [1, 2]);
+  const own = linesIn(await exportOf(other)).filter(({ type }) => type !== "events");
+  const to = newObject();
+  await importTo(to, await fileOf(own));
+  expect(await inObject(({ store }) => store.read("a"), to)).toEqual([1, 2]);
+});
 
-  it("are exported as they were at one moment: a change meanwhile is the end of the file", () =>
-    inObject(async (variables) => {
-      await variables.store.save({ name: "a", value: "x".repeat(1_000_000) });
-      let text = "";
-      for await (const piece of variables.export().pipeThrough(new TextDecoderStream())) {
-        if (text === "") await variables.store.save({ name: "b", value: 1 });
-        text += piece;
-      }
-      expect(linesIn(text).at(-1)).toMatchObject({ type: "error", code: "conflict" });
-    }));
+it("the variables of an object are exported as they were at one moment: a change meanwhile is the end of the file", () =>
+  inObject(async (variables) => {
+    await variables.store.save({ name: "a", value: "x".repeat(1_000_000) });
+    let text = "";
+    for await (const piece of variables.export().pipeThrough(new TextDecoderStream())) {
+      if (text === "") await variables.store.save({ name: "b", value: 1 });
+      text += piece;
+    }
+    expect(linesIn(text).at(-1)).toMatchObject({ type: "error", code: "conflict" });
+  }));
 
-  it("are not replaced: an object with variables refuses a file", async () => {
-    const from = await filledObject();
-    const file = await fileFrom(from);
-    await expect(importTo(from, file)).rejects.toMatchObject({ code: "conversation_exists" });
-    const to = newObject();
-    await inObject(async (variables) => {
-      const half = new TransformStream<Uint8Array, Uint8Array>();
-      const writer = half.writable.getWriter();
-      const importing = variables.import(half.readable);
-      const refused = expect(importing).rejects.toMatchObject({ code: "conversation_exists" });
-      // A turn saves a variable during the import.
-      await variables.store.save({ name: "mine", value: 1 });
-      await writer.write(new TextEncoder().encode(file));
-      await writer.close();
-      await refused;
-      expect(variables.store.list().map(({ name }) => name)).toEqual(["mine"]);
-    }, to);
-  });
+it("the variables of an object are not replaced: an object with variables refuses a file", async () => {
+  const from = await filledObject();
+  const file = await fileFrom(from);
+  await expect(importTo(from, file)).rejects.toMatchObject({ code: "conversation_exists" });
+  const to = newObject();
+  await inObject(async (variables) => {
+    const half = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = half.writable.getWriter();
+    const importing = variables.import(half.readable);
+    const refused = expect(importing).rejects.toMatchObject({ code: "conversation_exists" });
+    // A turn saves a variable during the import.
+    await variables.store.save({ name: "mine", value: 1 });
+    await writer.write(new TextEncoder().encode(file));
+    await writer.close();
+    await refused;
+    expect(variables.store.list().map(({ name }) => name)).toEqual(["mine"]);
+  }, to);
 });

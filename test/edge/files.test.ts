@@ -14,32 +14,30 @@ import { planning } from "../support/planning.ts";
 import { filesIn, R2Files } from "../../src/edge/platform/r2-files.ts";
 import type { Files } from "../../src/tool/files.ts";
 
-describe("a conversation's files", () => {
-  it("belong to one conversation of one tenant, and a ticket opens one of them", async () => {
-    const [id, other] = [newId(), newId()];
-    const path = at(id, "/a%20b.txt");
-    await callAs("PUT", path, body("alice's", "text/plain", as(ALICE)));
-    await problemIn(await callAs("GET", path, { headers: as(BOB) }), "not_found");
-    expect(await (await callAs("GET", at(id), { headers: as(BOB) })).json()).toEqual({ files: [] });
-    const ticket = await ticketFor(path);
-    expect(await (await callAs("GET", `${path}?ticket=${ticket}`)).text()).toBe("alice's");
-    for (const forbidden of [at(id), at(id, "/a"), at(other, "/a%20b.txt")]) {
-      await problemIn(await callAs("GET", `${forbidden}?ticket=${ticket}`), "unauthorized");
-    }
-    await problemIn(await callAs("DELETE", `${path}?ticket=${ticket}`), "unauthorized");
-  });
+it("a conversation's files belong to one conversation of one tenant, and a ticket opens one of them", async () => {
+  const [id, other] = [newId(), newId()];
+  const path = at(id, "/a%20b.txt");
+  await callAs("PUT", path, body("alice's", "text/plain", as(ALICE)));
+  await problemIn(await callAs("GET", path, { headers: as(BOB) }), "not_found");
+  expect(await (await callAs("GET", at(id), { headers: as(BOB) })).json()).toEqual({ files: [] });
+  const ticket = await ticketFor(path);
+  expect(await (await callAs("GET", `${path}?ticket=${ticket}`)).text()).toBe("alice's");
+  for (const forbidden of [at(id), at(id, "/a"), at(other, "/a%20b.txt")]) {
+    await problemIn(await callAs("GET", `${forbidden}?ticket=${ticket}`), "unauthorized");
+  }
+  await problemIn(await callAs("DELETE", `${path}?ticket=${ticket}`), "unauthorized");
+});
 
-  it("are deleted with it, and survive a rejected write", slow, async () => {
-    const id = newId();
-    await save(id, "/a.txt", "a");
-    await save(id, "/large.bin", anyBytes(9_000_000));
-    const refused = { body: "{", headers: { "content-type": "application/json" } };
-    await problemIn(await call("PUT", `/conversations/${id}/variables/v`, refused), "bad_json");
-    expect((await list(id)).files).toHaveLength(2);
-    expect((await call("DELETE", `/conversations/${id}`)).status).toBe(204);
-    expect((await env.BLOBS.list({ prefix: `${objectOf(id).id}/` })).objects).toEqual([]);
-    expect(await list(id)).toEqual({ files: [] });
-  });
+it("a conversation's files are deleted with it, and survive a rejected write", slow, async () => {
+  const id = newId();
+  await save(id, "/a.txt", "a");
+  await save(id, "/large.bin", anyBytes(9_000_000));
+  const refused = { body: "{", headers: { "content-type": "application/json" } };
+  await problemIn(await call("PUT", `/conversations/${id}/variables/v`, refused), "bad_json");
+  expect((await list(id)).files).toHaveLength(2);
+  expect((await call("DELETE", `/conversations/${id}`)).status).toBe(204);
+  expect((await env.BLOBS.list({ prefix: `${objectOf(id).id}/` })).objects).toEqual([]);
+  expect(await list(id)).toEqual({ files: [] });
 });
 
 it("a file's part is a range, also of a large file", slow, async () => {
@@ -177,62 +175,60 @@ it("a file's guards are those of what was written to it", async () => {
   expect(await (await call("GET", at(id, "/key.txt"))).text()).toBe("open");
 });
 
-describe("a file that cannot be saved", () => {
-  it("exceeds the number of files, or their total size", async () => {
-    const id = newId();
-    await save(id, "/a.txt", "a");
-    const real = await env.BLOBS.list({ prefix: `${objectOf(id).id}/` });
-    const listing = vi.spyOn(env.BLOBS, "list");
-    const fill = (count: number, size: number) => {
-      const objects = Array.from({ length: count }, (_, key) => ({ key: String(key), size }));
-      return listing.mockResolvedValue({ ...real, objects, truncated: false } as never);
-    };
-    const write = () => call("PUT", at(id, "/b.txt"), body("bb"));
-    fill(limits.maxFiles, 0);
-    const actual = limits.maxFiles + 1;
-    expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({
-      limit: "maxFiles",
-      actual,
-    });
-    fill(1, limits.maxFilesBytes - 1);
-    const limit = "maxFilesBytes";
-    expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({ limit });
-    fill(1, limits.maxFilesBytes - 2);
-    expect((await write()).status).toBe(201);
-    listing.mockRestore();
-    expect((await list(id)).files.map(({ path }) => path)).toEqual(["a.txt", "b.txt"]);
+it("a file that cannot be saved exceeds the number of files, or their total size", async () => {
+  const id = newId();
+  await save(id, "/a.txt", "a");
+  const real = await env.BLOBS.list({ prefix: `${objectOf(id).id}/` });
+  const listing = vi.spyOn(env.BLOBS, "list");
+  const fill = (count: number, size: number) => {
+    const objects = Array.from({ length: count }, (_, key) => ({ key: String(key), size }));
+    return listing.mockResolvedValue({ ...real, objects, truncated: false } as never);
+  };
+  const write = () => call("PUT", at(id, "/b.txt"), body("bb"));
+  fill(limits.maxFiles, 0);
+  const actual = limits.maxFiles + 1;
+  expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({
+    limit: "maxFiles",
+    actual,
   });
+  fill(1, limits.maxFilesBytes - 1);
+  const limit = "maxFilesBytes";
+  expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({ limit });
+  fill(1, limits.maxFilesBytes - 2);
+  expect((await write()).status).toBe(201);
+  listing.mockRestore();
+  expect((await list(id)).files.map(({ path }) => path)).toEqual(["a.txt", "b.txt"]);
+});
 
-  it("is incomplete: nothing of it is visible", async () => {
-    const id = newId();
-    await save(id, "/a.txt", "old");
-    const broken = new ReadableStream({
-      pull(controller) {
-        controller.enqueue(new TextEncoder().encode("new"));
-        controller.error(new Error("The client has gone."));
-      },
-    });
-    const response = await call("PUT", at(id, "/a.txt"), body(broken)).catch(() => undefined);
-    expect(response?.ok ?? false).toBe(false);
-    expect(await (await call("GET", at(id, "/a.txt"))).text()).toBe("old");
+it("a file that cannot be saved is incomplete: nothing of it is visible", async () => {
+  const id = newId();
+  await save(id, "/a.txt", "old");
+  const broken = new ReadableStream({
+    pull(controller) {
+      controller.enqueue(new TextEncoder().encode("new"));
+      controller.error(new Error("The client has gone."));
+    },
   });
+  const response = await call("PUT", at(id, "/a.txt"), body(broken)).catch(() => undefined);
+  expect(response?.ok ?? false).toBe(false);
+  expect(await (await call("GET", at(id, "/a.txt"))).text()).toBe("old");
+});
 
-  it("has no bucket", async () => {
-    const options = { agents: [agent], model: scriptedModel([]), files: fileEndpoints } as const;
-    const work = async (own: OwnRuntime) => {
-      for (const [method, path] of [
-        ["GET", ""],
-        ["GET", "/a.txt"],
-        ["PUT", "/a.txt"],
-        ["DELETE", "/a.txt"],
-      ] as const) {
-        const response = await own.call(method, at("c", path), method === "PUT" ? body("a") : {});
-        const { detail } = await problemIn(response, "not_configured");
-        expect(detail).toContain("[[r2_buckets]]");
-      }
-    };
-    await withRuntime(options, work, { bindings: { BLOBS: undefined } });
-  });
+it("a file that cannot be saved has no bucket", async () => {
+  const options = { agents: [agent], model: scriptedModel([]), files: fileEndpoints } as const;
+  const work = async (own: OwnRuntime) => {
+    for (const [method, path] of [
+      ["GET", ""],
+      ["GET", "/a.txt"],
+      ["PUT", "/a.txt"],
+      ["DELETE", "/a.txt"],
+    ] as const) {
+      const response = await own.call(method, at("c", path), method === "PUT" ? body("a") : {});
+      const { detail } = await problemIn(response, "not_configured");
+      expect(detail).toContain("[[r2_buckets]]");
+    }
+  };
+  await withRuntime(options, work, { bindings: { BLOBS: undefined } });
 });
 
 const agent = { name: "a", description: "", instructions: "", tools: {} };
@@ -266,29 +262,27 @@ async function exported(name: string, others: readonly object[]) {
   });
 }
 
-describe("a file that a turn writes", () => {
-  it("is refused if it exceeds the total size, or the number of files", async () => {
-    for (const others of [
-      [other(limits.maxFilesBytes - 4, "model")],
-      Array.from({ length: limits.maxFiles }, () => other(1, "model")),
-    ]) {
-      const { read, file, events } = await exported("rows", others);
-      expect(read).toContain("limit_exceeded");
-      expect(file).toBeUndefined();
-      expect(events).not.toContain('"file"');
-    }
-    expect((await exported("rows", [other(limits.maxFilesBytes - 5, "model")])).file).toBe("[1,2]");
-  });
+it("a file that a turn writes is refused if it exceeds the total size, or the number of files", async () => {
+  for (const others of [
+    [other(limits.maxFilesBytes - 4, "model")],
+    Array.from({ length: limits.maxFiles }, () => other(1, "model")),
+  ]) {
+    const { read, file, events } = await exported("rows", others);
+    expect(read).toContain("limit_exceeded");
+    expect(file).toBeUndefined();
+    expect(events).not.toContain('"file"');
+  }
+  expect((await exported("rows", [other(limits.maxFilesBytes - 5, "model")])).file).toBe("[1,2]");
+});
 
-  it("shows no sizes of guarded files to the model", async () => {
-    const full = await exported("key", [other(limits.maxFilesBytes, "model")]);
-    const beside = await exported("rows", [other(limits.maxFilesBytes - 1, "sealed")]);
-    for (const { read, file } of [full, beside]) {
-      expect(file).toBeUndefined();
-      expect(read).toContain("limit_exceeded");
-      expect(read).not.toContain(String(limits.maxFilesBytes).slice(0, 3));
-    }
-  });
+it("a file that a turn writes shows no sizes of guarded files to the model", async () => {
+  const full = await exported("key", [other(limits.maxFilesBytes, "model")]);
+  const beside = await exported("rows", [other(limits.maxFilesBytes - 1, "sealed")]);
+  for (const { read, file } of [full, beside]) {
+    expect(file).toBeUndefined();
+    expect(read).toContain("limit_exceeded");
+    expect(read).not.toContain(String(limits.maxFilesBytes).slice(0, 3));
+  }
 });
 
 describe("files in R2", () => {

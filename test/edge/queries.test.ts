@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { queries } from "../../src/byref.ts";
 import { scriptedModel } from "byref/testing";
 import { call, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
@@ -98,10 +98,7 @@ httpCases({
           {},
           {
             type: "variables.queried",
-            query: {
-              variables: ["orders"],
-              digest: expect.stringMatching(/^[\w+/=-]{20,}$/),
-            },
+            query: { variables: ["orders"], digest: expect.stringMatching(/^[\w+/=-]{20,}$/) },
           },
         ],
       },
@@ -110,47 +107,45 @@ httpCases({
   ],
 });
 
-describe("the tables of a conversation", () => {
-  it("are dropped with their variable, and when it is sealed", async () => {
-    const id = newId();
-    for (const name of ["a", "b", "c"]) await put(id, name, [{ n: 1 }]);
-    await query(id, "SELECT * FROM a, b, c");
-    expect(await loaded(id)).toEqual(["a", "b", "c"]);
-    await call("DELETE", `/conversations/${id}/variables/a`);
-    await put(id, "b?visibility=sealed", [{ n: 2 }]);
-    expect(await loaded(id)).toEqual(["c"]);
-    await call("DELETE", `/conversations/${id}`);
-    await expect.poll(() => loaded(id)).toEqual([]);
-  });
+it("the tables of a conversation are dropped with their variable, and when it is sealed", async () => {
+  const id = newId();
+  for (const name of ["a", "b", "c"]) await put(id, name, [{ n: 1 }]);
+  await query(id, "SELECT * FROM a, b, c");
+  expect(await loaded(id)).toEqual(["a", "b", "c"]);
+  await call("DELETE", `/conversations/${id}/variables/a`);
+  await put(id, "b?visibility=sealed", [{ n: 2 }]);
+  expect(await loaded(id)).toEqual(["c"]);
+  await call("DELETE", `/conversations/${id}`);
+  await expect.poll(() => loaded(id)).toEqual([]);
+});
 
-  it("are in one object as long as all is trusted and visible, and sealed ones in another", async () => {
-    const id = newId();
-    await put(id, "a", [{ n: 1 }]);
-    await put(id, "b?visibility=sealed", [{ n: 2 }]);
-    await query(id, "SELECT * FROM a");
-    expect([await loaded(id), await loaded(id, "person")]).toEqual([["a"], []]);
-    expect(await records(id, "SELECT a.n AS a, b.n AS b FROM a, b")).toEqual([{ a: 1, b: 2 }]);
-    expect(await loaded(id)).toEqual(["a"]);
-    expect(await loaded(id, "visible")).toEqual([]);
-    expect(await loaded(id, "person")).toEqual(["a", "b"]);
-  });
+it("the tables of a conversation are in one object as long as all is trusted and visible, and sealed ones in another", async () => {
+  const id = newId();
+  await put(id, "a", [{ n: 1 }]);
+  await put(id, "b?visibility=sealed", [{ n: 2 }]);
+  await query(id, "SELECT * FROM a");
+  expect([await loaded(id), await loaded(id, "person")]).toEqual([["a"], []]);
+  expect(await records(id, "SELECT a.n AS a, b.n AS b FROM a, b")).toEqual([{ a: 1, b: 2 }]);
+  expect(await loaded(id)).toEqual(["a"]);
+  expect(await loaded(id, "visible")).toEqual([]);
+  expect(await loaded(id, "person")).toEqual(["a", "b"]);
+});
 
-  it("are deleted before sealing is acknowledged, or if that fails, before the next change is", async () => {
-    const id = newId();
-    for (const name of ["a", "b"]) await put(id, name, [{ n: 1 }]);
-    await query(id, "SELECT * FROM a, b");
-    // The object of tables cannot be reached: sealing is not acknowledged.
-    const lost = { keep: () => Promise.reject(new Error("lost")) };
-    await runInDurableObject(tablesOf(id), (tables) => void Object.assign(tables, lost));
-    const path = `/conversations/${id}/variables/a?visibility=sealed`;
-    const sealing = await call("PUT", path, json([{ n: 2 }])).catch(() => undefined);
-    expect(sealing?.ok).not.toBe(true);
-    expect(await loaded(id)).toEqual(["a", "b"]);
-    await runInDurableObject(tablesOf(id), (tables) => void Reflect.deleteProperty(tables, "keep"));
-    // Any other change: it waits for what is due.
-    await put(id, "c", [{ n: 3 }]);
-    expect(await loaded(id)).toEqual(["b"]);
-  });
+it("the tables of a conversation are deleted before sealing is acknowledged, or if that fails, before the next change is", async () => {
+  const id = newId();
+  for (const name of ["a", "b"]) await put(id, name, [{ n: 1 }]);
+  await query(id, "SELECT * FROM a, b");
+  // The object of tables cannot be reached: sealing is not acknowledged.
+  const lost = { keep: () => Promise.reject(new Error("lost")) };
+  await runInDurableObject(tablesOf(id), (tables) => void Object.assign(tables, lost));
+  const path = `/conversations/${id}/variables/a?visibility=sealed`;
+  const sealing = await call("PUT", path, json([{ n: 2 }])).catch(() => undefined);
+  expect(sealing?.ok).not.toBe(true);
+  expect(await loaded(id)).toEqual(["a", "b"]);
+  await runInDurableObject(tablesOf(id), (tables) => void Reflect.deleteProperty(tables, "keep"));
+  // Any other change: it waits for what is due.
+  await put(id, "c", [{ n: 3 }]);
+  expect(await loaded(id)).toEqual(["b"]);
 });
 
 it("without the binding TABLES the endpoint says what to configure, and models have no tool", async () => {

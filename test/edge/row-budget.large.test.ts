@@ -1,5 +1,5 @@
-import { tool, type ToolSet } from "ai";
-import { afterEach, expect, it, vi } from "vitest";
+import type { ToolSet } from "ai";
+import { expect, it, vi } from "vitest";
 import * as z from "zod";
 import { json } from "../support/edge.ts";
 import { withRuntime } from "../support/own-runtime.ts";
@@ -7,13 +7,10 @@ import { approved, planning, runOf } from "../support/planning.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { slow } from "../support/slow.ts";
 import { watchStorage } from "../support/written-rows.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 const DELTAS = 400;
 const TURN_MS = 8_000;
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 /** 400 deltas in eight seconds of the fake clock. */
 const slowly: Step = async function* () {
@@ -25,7 +22,7 @@ const slowly: Step = async function* () {
   yield finish();
 };
 
-const look = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => ({ n }) });
+const look = toolOf({ n: z.number() }, ({ n }) => ({ n }));
 const tools: ToolSet = { look };
 const agent = { name: "a", description: "", instructions: "", tools, outputPath: true };
 const looks = (...numbers: readonly number[]): Step => [
@@ -43,7 +40,7 @@ it.each<{ name: string; budget: number; steps: readonly Step[] }>([
     steps: [looks(1), looks(2), looks(3), slowly],
   },
 ])(
-  "rows written by a turn of 400 deltas $name are at most $budget",
+  "a turn of 400 deltas $name writes at most $budget rows",
   slow,
   async ({ name, budget, steps }) => {
     // Always behind the platform's clock, so that an alarm for the current time fires at once.
@@ -75,12 +72,9 @@ it.each([
   { name: "small", chars: 10, budget: 33 },
   { name: "long", chars: 5_000, budget: 36 },
 ])(
-  "rows written by a plan's run of three calls of $name outputs are at most $budget",
+  "a plan's run of three calls of $name outputs writes $budget rows",
   async ({ chars, budget }) => {
-    const give = tool({
-      inputSchema: z.object({ n: z.number() }),
-      execute: () => "x".repeat(chars),
-    });
+    const give = toolOf({ n: z.number() }, () => "x".repeat(chars));
     // A run of somebody who is known has three rows more.
     const options = { ...planning({ give }), authenticator: () => "acme" };
     await withRuntime(options, async (own) => {

@@ -12,55 +12,51 @@ async function storeOf(values: Readonly<Record<string, unknown>>): Promise<Varia
   return store;
 }
 
-describe("code that runs on variables", () => {
-  it("reads parts of values that are too large to pass", async () => {
-    const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, text: "x".repeat(100) }));
-    const store = await storeOf({ rows });
-    const code = `
+it("code reads parts of values that are too large to pass", async () => {
+  const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, text: "x".repeat(100) }));
+  const store = await storeOf({ rows });
+  const code = `
       const last = await rows.slice(-2);
       return [rows.type, rows.count, last.length, last[1].id, await rows.read("[7].id")];`;
-    const outcome = await run(code, { store, variables: ["rows"] });
-    expect(returnedBy(outcome)).toEqual(["array", 50_000, 2, 49_999, 7]);
-    const wrong = await run(`return rows.read("[7].it")`, { store, variables: ["rows"] });
-    expect(failureOf(wrong).message).toContain("path_not_found");
-    const other = await run(`return rows.read("]; $secret")`, { store, variables: ["rows"] });
-    expect(failureOf(other).message).toContain("bad_path");
-  });
-
-  it.each(["class", "vars", "await"])("cannot have a variable named %s", async (name) => {
-    const store = await storeOf({ [name]: 2 });
-    const outcome = await run("return 1", { store, variables: [name] });
-    expect(failureOf(outcome).code).toBe("bad_name");
-  });
+  const outcome = await run(code, { store, variables: ["rows"] });
+  expect(returnedBy(outcome)).toEqual(["array", 50_000, 2, 49_999, 7]);
+  const wrong = await run(`return rows.read("[7].it")`, { store, variables: ["rows"] });
+  expect(failureOf(wrong).message).toContain("path_not_found");
+  const other = await run(`return rows.read("]; $secret")`, { store, variables: ["rows"] });
+  expect(failureOf(other).message).toContain("bad_path");
 });
 
-describe("the results of code", () => {
-  it("are what it returns and assigns, saved together", async () => {
-    const store = new MemoryStore();
-    const code = "vars.totals = [1, 2]; vars.note = 'ok'; return { sum: 3 };";
-    const outcome = await run(code, { store });
-    expect(outcome).toEqual({
-      output: {
-        returned: { $var: "run_code_1", value: { sum: 3 } },
-        vars: [
-          { $var: "totals", value: [1, 2] },
-          { $var: "note", value: "ok" },
-        ],
-      },
-      untrusted: false,
-    });
-    expect(store.info("totals")).toMatchObject({ tool: "run_code", sources: ["tool:run_code"] });
-    expect(await store.read("note")).toBe("ok");
-  });
+it.each(["class", "vars", "await"])("code cannot have a variable named %s", async (name) => {
+  const store = await storeOf({ [name]: 2 });
+  const outcome = await run("return 1", { store, variables: [name] });
+  expect(failureOf(outcome).code).toBe("bad_name");
+});
 
-  it("include up to 2,000 characters of its console output", async () => {
-    const outcome = await run(
-      "console.log('a', { b: [1] }, null); console.error(2n); globalThis.console.log('c')",
-    );
-    expect(outcome).toMatchObject({ output: { console: 'a {"b":[1]} null\n2\nc' } });
-    const long = await run("for (let i = 0; i < 1e6; i++) console.log('x'.repeat(100))");
-    expect(String("output" in long && long.output.console).length).toBeLessThan(2_030);
+it("the results of code are what it returns and assigns, saved together", async () => {
+  const store = new MemoryStore();
+  const code = "vars.totals = [1, 2]; vars.note = 'ok'; return { sum: 3 };";
+  const outcome = await run(code, { store });
+  expect(outcome).toEqual({
+    output: {
+      returned: { $var: "run_code_1", value: { sum: 3 } },
+      vars: [
+        { $var: "totals", value: [1, 2] },
+        { $var: "note", value: "ok" },
+      ],
+    },
+    untrusted: false,
   });
+  expect(store.info("totals")).toMatchObject({ tool: "run_code", sources: ["tool:run_code"] });
+  expect(await store.read("note")).toBe("ok");
+});
+
+it("the results of code include up to 2,000 characters of its console output", async () => {
+  const outcome = await run(
+    "console.log('a', { b: [1] }, null); console.error(2n); globalThis.console.log('c')",
+  );
+  expect(outcome).toMatchObject({ output: { console: 'a {"b":[1]} null\n2\nc' } });
+  const long = await run("for (let i = 0; i < 1e6; i++) console.log('x'.repeat(100))");
+  expect(String("output" in long && long.output.console).length).toBeLessThan(2_030);
 });
 
 it.each([
@@ -86,40 +82,38 @@ it.each([
   expect(failure).toMatchObject({ code: "tool_failed", message });
 });
 
-describe("tools", () => {
-  it("are functions, and their results are variables too", async () => {
-    const store = new MemoryStore();
-    const double = fakeTool(store, { name: "double" }, (input) => ({
-      twice: Number(Reflect.get(Object(input), "n")) * 2,
-    }));
-    const code =
-      "const all = await Promise.all([1, 2].map((n) => tools.double({ n }))); return all.map((a) => a.twice);";
-    const outcome = await run(code, { store, tools: [double] });
-    expect(returnedBy(outcome)).toEqual([2, 4]);
-    expect(double.calls.map(({ toolCallId }) => toolCallId)).toEqual(["call_1/1", "call_1/2"]);
-    expect(store.list().map(({ name }) => name)).toEqual(["double_1", "double_2", "run_code_1"]);
-    expect(store.info("run_code_1")?.sources).toEqual(["tool:run_code", "tool:double"]);
-  });
+it("tools are functions, and their results are variables too", async () => {
+  const store = new MemoryStore();
+  const double = fakeTool(store, { name: "double" }, (input) => ({
+    twice: Number(Reflect.get(Object(input), "n")) * 2,
+  }));
+  const code =
+    "const all = await Promise.all([1, 2].map((n) => tools.double({ n }))); return all.map((a) => a.twice);";
+  const outcome = await run(code, { store, tools: [double] });
+  expect(returnedBy(outcome)).toEqual([2, 4]);
+  expect(double.calls.map(({ toolCallId }) => toolCallId)).toEqual(["call_1/1", "call_1/2"]);
+  expect(store.list().map(({ name }) => name)).toEqual(["double_1", "double_2", "run_code_1"]);
+  expect(store.info("run_code_1")?.sources).toEqual(["tool:run_code", "tool:double"]);
+});
 
-  it.each([
-    ["tools.broken({})", "tool_failed: down"],
-    [
-      "tools.asks({})",
-      "tool_failed: asks needs a person's approval (costly): call it directly, not from code.",
-    ],
-    ["tools.missing({})", "unknown_tool: There is no tool missing. There are: broken, asks."],
-    ["tools.constructor({})", "unknown_tool: There is no tool constructor."],
-    ["tools.run_code({})", "unknown_tool: Code cannot run code."],
-    ["tools.broken('no object')", "invalid_tool_input: broken takes one object."],
-  ])("throw errors that the code can catch: %s", async (call, message) => {
-    const store = new MemoryStore();
-    const broken = fakeTool(store, { name: "broken" }, () => Promise.reject(new Error("down")));
-    const approval = { reason: "costly", input: "{}" };
-    const asks = fakeTool(store, { name: "asks", approval }, () => 1);
-    const code = `return ${call}.catch((error) => error.message)`;
-    expect(returnedBy(await run(code, { store, tools: [broken, asks] }))).toContain(message);
-    expect(asks.inputs).toEqual([]);
-  });
+it.each([
+  ["tools.broken({})", "tool_failed: down"],
+  [
+    "tools.asks({})",
+    "tool_failed: asks needs a person's approval (costly): call it directly, not from code.",
+  ],
+  ["tools.missing({})", "unknown_tool: There is no tool missing. There are: broken, asks."],
+  ["tools.constructor({})", "unknown_tool: There is no tool constructor."],
+  ["tools.run_code({})", "unknown_tool: Code cannot run code."],
+  ["tools.broken('no object')", "invalid_tool_input: broken takes one object."],
+])("tools throw errors that the code can catch: %s", async (call, message) => {
+  const store = new MemoryStore();
+  const broken = fakeTool(store, { name: "broken" }, () => Promise.reject(new Error("down")));
+  const approval = { reason: "costly", input: "{}" };
+  const asks = fakeTool(store, { name: "asks", approval }, () => 1);
+  const code = `return ${call}.catch((error) => error.message)`;
+  expect(returnedBy(await run(code, { store, tools: [broken, asks] }))).toContain(message);
+  expect(asks.inputs).toEqual([]);
 });
 
 it.each([
@@ -153,10 +147,7 @@ describe("a sealed variable", () => {
     const { outcome, store } = await sealed(code, { outputs: ["monthly"] });
     const shown = { visibility: "sealed" };
     expect(outcome).toEqual({
-      output: {
-        returned: { $var: "run_code_1", ...shown },
-        vars: [{ $var: "monthly", ...shown }],
-      },
+      output: { returned: { $var: "run_code_1", ...shown }, vars: [{ $var: "monthly", ...shown }] },
       untrusted: false,
     });
     expect(await store.read("run_code_1")).toBe(salary * 2);
@@ -255,38 +246,36 @@ it.each([
   expect(failureOf(await run(code)).code).toMatch(/^tool_/);
 });
 
-describe("the environment of the code", () => {
-  it.each([
-    ["bindings", "const { env } = await import('cloudflare:workers'); return Object.keys(env)", []],
-    ["settings", "return { ...(await import('node:process')).env }", {}],
-    ["the process", "return typeof process", "undefined"],
-    ["caches", "return typeof caches", "undefined"],
-    ["the object", "return typeof this === 'undefined' || Object.keys(this)", true],
-    [
-      "the store",
-      "return [typeof store, typeof state, typeof ctx, typeof env, typeof host]",
-      Array(5).fill("undefined"),
-    ],
-    ["tools that were not given", "return Object.keys(tools)", []],
-  ])("does not expose %s", async (_, code, expected) => {
-    expect(returnedBy(await run(code))).toEqual(expected);
-  });
+it.each([
+  ["bindings", "const { env } = await import('cloudflare:workers'); return Object.keys(env)", []],
+  ["settings", "return { ...(await import('node:process')).env }", {}],
+  ["the process", "return typeof process", "undefined"],
+  ["caches", "return typeof caches", "undefined"],
+  ["the object", "return typeof this === 'undefined' || Object.keys(this)", true],
+  [
+    "the store",
+    "return [typeof store, typeof state, typeof ctx, typeof env, typeof host]",
+    Array(5).fill("undefined"),
+  ],
+  ["tools that were not given", "return Object.keys(tools)", []],
+])("the environment of the code does not expose %s", async (_, code, expected) => {
+  expect(returnedBy(await run(code))).toEqual(expected);
+});
 
-  it("reveals nothing to code that leaves its function", async () => {
-    const code =
-      "}} export const own = (await import('./main.js')).default.name; export const more = async () => {{";
-    const outcome = await run(code);
-    expect(JSON.stringify(outcome)).not.toContain("own");
-  });
+it("the environment of the code reveals nothing to code that leaves its function", async () => {
+  const code =
+    "}} export const own = (await import('./main.js')).default.name; export const more = async () => {{";
+  const outcome = await run(code);
+  expect(JSON.stringify(outcome)).not.toContain("own");
+});
 
-  it("has no cache from which another run could read", async () => {
-    const path = "'http://cache/x'";
-    await run(
-      `const { cache } = await import('cloudflare:workers'); await cache.put?.(${path}, new Response('left'))`,
-    );
-    const code = `const { cache } = await import('cloudflare:workers'); return (await cache.match?.(${path}))?.text() ?? null`;
-    expect(JSON.stringify(await run(code))).not.toContain("left");
-  });
+it("the environment of the code has no cache from which another run could read", async () => {
+  const path = "'http://cache/x'";
+  await run(
+    `const { cache } = await import('cloudflare:workers'); await cache.put?.(${path}, new Response('left'))`,
+  );
+  const code = `const { cache } = await import('cloudflare:workers'); return (await cache.match?.(${path}))?.text() ?? null`;
+  expect(JSON.stringify(await run(code))).not.toContain("left");
 });
 
 it("another run sees no globals of this one, nor what it did to prototypes", async () => {
@@ -301,27 +290,25 @@ it("another run sees no globals of this one, nor what it did to prototypes", asy
   expect(Reflect.get(globalThis, "left")).toBeUndefined();
 });
 
-describe("prototypes in results", () => {
-  it("stay data", async () => {
-    const store = new MemoryStore();
-    const code = `vars.a = JSON.parse('{"__proto__": {"admin": true}, "constructor": {"prototype": {"x": 1}}}');
+it("prototypes in results stay data", async () => {
+  const store = new MemoryStore();
+  const code = `vars.a = JSON.parse('{"__proto__": {"admin": true}, "constructor": {"prototype": {"x": 1}}}');
       Object.defineProperty(vars, "__proto__", { value: { admin: true }, enumerable: true }); return 1`;
-    const outcome = await run(code, { store });
-    expect(outcome).toMatchObject({ output: { returned: { value: 1 } } });
-    const a = await store.read("a");
-    expect(Object.keys(Object(a))).toEqual(["__proto__", "constructor"]);
-    expect(Reflect.get({}, "admin")).toBeUndefined();
-    expect(Reflect.get({}, "x")).toBeUndefined();
-  });
+  const outcome = await run(code, { store });
+  expect(outcome).toMatchObject({ output: { returned: { value: 1 } } });
+  const a = await store.read("a");
+  expect(Object.keys(Object(a))).toEqual(["__proto__", "constructor"]);
+  expect(Reflect.get({}, "admin")).toBeUndefined();
+  expect(Reflect.get({}, "x")).toBeUndefined();
+});
 
-  it("do not forge an answer", async () => {
-    const code = `const { WorkerEntrypoint } = await import('cloudflare:workers');
+it("prototypes in results do not forge an answer", async () => {
+  const code = `const { WorkerEntrypoint } = await import('cloudflare:workers');
       Object.prototype.error = { message: 'forged', line: 1e9 }; Object.prototype.returned = { x: 1 };
       Object.prototype.toJSON = () => 'forged'; return { real: 1 }`;
-    const outcome = await run(code);
-    expect(JSON.stringify(outcome).length).toBeLessThan(500);
-    expect(Reflect.get({}, "error")).toBeUndefined();
-  });
+  const outcome = await run(code);
+  expect(JSON.stringify(outcome).length).toBeLessThan(500);
+  expect(Reflect.get({}, "error")).toBeUndefined();
 });
 
 describe("time and memory", () => {
@@ -364,10 +351,7 @@ describe("time and memory", () => {
       await runCode(
         sandbox,
         `${loop} await tools.ping({}); loop(); await scheduler.wait(30); return 1`,
-        {
-          store,
-          tools: [ping],
-        },
+        { store, tools: [ping] },
       );
       const kept = `const { waitUntil } = await import('cloudflare:workers'); ${loop} waitUntil(loop()); return 2`;
       await runCode(sandbox, kept, { store, tools: [ping] });

@@ -37,76 +37,72 @@ function chunksOf(frames: readonly ServerFrame[], first = 0): readonly UIMessage
   return chunks.map(({ chunk }) => chunk);
 }
 
-describe("a message over a socket", () => {
-  it("receives the same as over HTTP: start, the chunks numbered from 0, end", async () => {
-    const { open, reached, options } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const socket = await connect(own.call, "c");
-      socket.send(sendFrame("a", "c", "Hello."));
-      await reached;
-      const stream = await own.call("GET", "/conversations/c/stream");
-      open();
-      const frames = await socket.until("end", "a");
-      expect(frames[0]).toEqual({ type: "start", requestId: "a" });
-      expect(frames.at(-1)).toEqual({ type: "end", requestId: "a" });
-      expect(chunksOf(frames)).toEqual(chunksIn(await stream.text()));
-      expect(messagesOf(own).map(textOf)).toEqual(["Hello.", "Before. After."]);
-    });
-  });
-
-  it("that is sent twice is one turn, wherever it comes from", async () => {
-    const { open, reached, options, model } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const [one, other] = [await connect(own.call, "c"), await connect(own.call, "c")];
-      const frame = sendFrame("a", "c", "Hello.");
-      one.send(frame);
-      await reached;
-      other.send({ ...frame, requestId: "b" });
-      const { id, messages, trigger } = frame;
-      const posted = own.call("POST", "/conversations", json({ id, messages, trigger }));
-      open();
-      const chunks = chunksOf(await one.until("end", "a"));
-      expect(chunksOf(await other.until("end", "b"))).toEqual(chunks);
-      expect(chunksIn(await (await posted).text())).toEqual(chunks);
-      expect(model.calls).toHaveLength(1);
-    });
+it("a message over a socket receives the same as over HTTP: start, the chunks numbered from 0, end", async () => {
+  const { open, reached, options } = haltedTurn();
+  await withSockets(options, async (own) => {
+    const socket = await connect(own.call, "c");
+    socket.send(sendFrame("a", "c", "Hello."));
+    await reached;
+    const stream = await own.call("GET", "/conversations/c/stream");
+    open();
+    const frames = await socket.until("end", "a");
+    expect(frames[0]).toEqual({ type: "start", requestId: "a" });
+    expect(frames.at(-1)).toEqual({ type: "end", requestId: "a" });
+    expect(chunksOf(frames)).toEqual(chunksIn(await stream.text()));
+    expect(messagesOf(own).map(textOf)).toEqual(["Hello.", "Before. After."]);
   });
 });
 
-describe("resume", () => {
-  it("replays the running turn, then continues live, also when the socket that asked has closed", async () => {
-    const { open, reached, options } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const asking = await connect(own.call, "c");
-      asking.send(sendFrame("a", "c", "Hello."));
-      await reached;
-      asking.close();
-      expect(await asking.closed).toMatchObject({ code: 1000 });
-      const watchers = await Promise.all([1, 2].map(() => connect(own.call, "c")));
-      for (const watcher of watchers) watcher.send(resumeFrame("w", "c"));
-      for (const watcher of watchers) await watcher.until("chunk", "w");
-      open();
-      const [first, second] = await Promise.all(watchers.map((one) => one.until("end", "w")));
-      expect(first?.[0]).toEqual({ type: "start", requestId: "w" });
-      expect(saidIn(first ?? [])).toBe("Before. After.");
-      expect(chunksOf(second ?? [])).toEqual(chunksOf(first ?? []));
-    });
+it("a message over a socket that is sent twice is one turn, wherever it comes from", async () => {
+  const { open, reached, options, model } = haltedTurn();
+  await withSockets(options, async (own) => {
+    const [one, other] = [await connect(own.call, "c"), await connect(own.call, "c")];
+    const frame = sendFrame("a", "c", "Hello.");
+    one.send(frame);
+    await reached;
+    other.send({ ...frame, requestId: "b" });
+    const { id, messages, trigger } = frame;
+    const posted = own.call("POST", "/conversations", json({ id, messages, trigger }));
+    open();
+    const chunks = chunksOf(await one.until("end", "a"));
+    expect(chunksOf(await other.until("end", "b"))).toEqual(chunks);
+    expect(chunksIn(await (await posted).text())).toEqual(chunks);
+    expect(model.calls).toHaveLength(1);
   });
+});
 
-  it("continues after the chunk that a client names, if it exists", async () => {
-    const { open, reached, options } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const socket = await connect(own.call, "c");
-      socket.send(sendFrame("a", "c", "Hello."));
-      await reached;
-      socket.send(resumeFrame("b", "c", 1));
-      socket.send(resumeFrame("c", "c", 1_000));
-      const [refused] = await socket.until("error", "c");
-      expect(refused).toMatchObject({ errorText: expect.stringMatching(/^bad_request: /) });
-      open();
-      const all = chunksOf(await socket.until("end", "a"));
-      expect(chunksOf(await socket.until("end", "b"), 2)).toEqual(all.slice(2));
-    });
+it("resume replays the running turn, then continues live, also when the socket that asked has closed", async () => {
+  const { open, reached, options } = haltedTurn();
+  await withSockets(options, async (own) => {
+    const asking = await connect(own.call, "c");
+    asking.send(sendFrame("a", "c", "Hello."));
+    await reached;
+    asking.close();
+    expect(await asking.closed).toMatchObject({ code: 1000 });
+    const watchers = await Promise.all([1, 2].map(() => connect(own.call, "c")));
+    for (const watcher of watchers) watcher.send(resumeFrame("w", "c"));
+    for (const watcher of watchers) await watcher.until("chunk", "w");
+    open();
+    const [first, second] = await Promise.all(watchers.map((one) => one.until("end", "w")));
+    expect(first?.[0]).toEqual({ type: "start", requestId: "w" });
+    expect(saidIn(first ?? [])).toBe("Before. After.");
+    expect(chunksOf(second ?? [])).toEqual(chunksOf(first ?? []));
+  });
+});
+
+it("resume continues after the chunk that a client names, if it exists", async () => {
+  const { open, reached, options } = haltedTurn();
+  await withSockets(options, async (own) => {
+    const socket = await connect(own.call, "c");
+    socket.send(sendFrame("a", "c", "Hello."));
+    await reached;
+    socket.send(resumeFrame("b", "c", 1));
+    socket.send(resumeFrame("c", "c", 1_000));
+    const [refused] = await socket.until("error", "c");
+    expect(refused).toMatchObject({ errorText: expect.stringMatching(/^bad_request: /) });
+    open();
+    const all = chunksOf(await socket.until("end", "a"));
+    expect(chunksOf(await socket.until("end", "b"), 2)).toEqual(all.slice(2));
   });
 });
 
@@ -184,23 +180,21 @@ const withKeys = callWith(bearer);
 const withCors = callWith({ ...bearer, CORS_ORIGINS: APP });
 const local = callWith({ AUTH: "none" });
 
-describe("the authentication of a socket", () => {
-  it("needs a key, wherever the page comes from", async () => {
-    await problemIn(await upgrade(withCors, newId(), { origin: APP }), "unauthorized");
-  });
-
-  it.each(["https://evil.example", "null", "", "https://app.example:8443"])(
-    "keeps pages of %j out, with a key or without",
-    async (origin) => {
-      const headers = { authorization: `Bearer ${KEY}`, origin, host: "localhost" };
-      for (const call of [withKeys, withCors, local]) {
-        const response = await upgrade(call, newId(), headers);
-        expect(response.webSocket).toBeNull();
-        await problemIn(response, "foreign_origin");
-      }
-    },
-  );
+it("the authentication of a socket needs a key, wherever the page comes from", async () => {
+  await problemIn(await upgrade(withCors, newId(), { origin: APP }), "unauthorized");
 });
+
+it.each(["https://evil.example", "null", "", "https://app.example:8443"])(
+  "the authentication of a socket keeps pages of %j out, with a key or without",
+  async (origin) => {
+    const headers = { authorization: `Bearer ${KEY}`, origin, host: "localhost" };
+    for (const call of [withKeys, withCors, local]) {
+      const response = await upgrade(call, newId(), headers);
+      expect(response.webSocket).toBeNull();
+      await problemIn(response, "foreign_origin");
+    }
+  },
+);
 
 const evict = (id: string) => evictDurableObject(objectOf(id));
 
@@ -267,38 +261,36 @@ const BAD = [
   ["JSON too deep", "[".repeat(1_000) + "]".repeat(1_000), "limit_exceeded"],
 ] as const;
 
-describe("an invalid frame", () => {
-  it.each(BAD)("gets an error, and the socket stays open: %s", async (_, text, code) => {
-    const id = newId();
-    const socket = await connect(call, id);
-    socket.send(text);
-    socket.send(resumeFrame("ok", id));
-    await socket.until("no-active", "ok");
-    const [refused] = socket.frames;
-    expect(refused).toMatchObject({
-      type: "error",
-      errorText: expect.stringMatching(new RegExp(`^${code}: `)),
-    });
-    expect(["", "r"]).toContain(refused?.requestId);
-    socket.close();
+it.each(BAD)("an invalid frame gets an error: %s", async (_, text, code) => {
+  const id = newId();
+  const socket = await connect(call, id);
+  socket.send(text);
+  socket.send(resumeFrame("ok", id));
+  await socket.until("no-active", "ok");
+  const [refused] = socket.frames;
+  expect(refused).toMatchObject({
+    type: "error",
+    errorText: expect.stringMatching(new RegExp(`^${code}: `)),
   });
+  expect(["", "r"]).toContain(refused?.requestId);
+  socket.close();
+});
 
-  it("closes the socket if there are too many, even across an eviction", async () => {
-    const id = newId();
-    const socket = await connect(call, id);
-    for (let count = 0; count < 5; count++) socket.send("x");
-    socket.send(resumeFrame("a", id));
-    await socket.until("no-active", "a");
-    await evict(id);
-    for (let count = 0; count < 5; count++) socket.send("x");
-    socket.send(resumeFrame("b", id));
-    await socket.until("no-active", "b");
-    expect(socket.frames.filter(({ type }) => type === "error")).toHaveLength(10);
-    socket.send("x");
-    socket.send(sendFrame("c", id, "What is the weather in NYC?"));
-    expect(await socket.closed).toMatchObject({ code: 1008 });
-    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-  });
+it("too many invalid frames close the socket, even across an eviction", async () => {
+  const id = newId();
+  const socket = await connect(call, id);
+  for (let count = 0; count < 5; count++) socket.send("x");
+  socket.send(resumeFrame("a", id));
+  await socket.until("no-active", "a");
+  await evict(id);
+  for (let count = 0; count < 5; count++) socket.send("x");
+  socket.send(resumeFrame("b", id));
+  await socket.until("no-active", "b");
+  expect(socket.frames.filter(({ type }) => type === "error")).toHaveLength(10);
+  socket.send("x");
+  socket.send(sendFrame("c", id, "What is the weather in NYC?"));
+  expect(await socket.closed).toMatchObject({ code: 1008 });
+  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
 });
 
 const file = { type: "file", mediaType: "image/png", url: "https://example.com/a.png" };
@@ -330,9 +322,7 @@ function silentSocket() {
   const socket = {
     send: () => undefined,
     close: (code: number) => closed.push(code),
-    serializeAttachment: (value: unknown) => {
-      note = value;
-    },
+    serializeAttachment: (value: unknown) => void (note = value),
     deserializeAttachment: () => note,
   };
   // The members of a socket that the connection uses.
@@ -355,20 +345,16 @@ it("a socket with a turn that is silent for long receives its start again, so th
   await withSockets(options, async (own) => {
     const socket = await connect(own.call, "c");
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
-    try {
-      socket.send(sendFrame("a", "c", "Hello."));
-      await reached;
-      await vi.waitUntil(() => saidIn(socket.frames) === "Before.");
-      const isStartedAgain = () => socket.frames.filter(({ type }) => type === "start").length > 1;
-      while (!isStartedAgain()) await vi.advanceTimersByTimeAsync(limits.keepAliveMs);
-      open();
-      const frames = await socket.until("end", "a");
-      const starts = frames.filter(({ type }) => type === "start");
-      expect(starts.length).toBeGreaterThan(1);
-      expect(saidIn(frames)).toBe("Before. After.");
-    } finally {
-      vi.useRealTimers();
-    }
+    socket.send(sendFrame("a", "c", "Hello."));
+    await reached;
+    await vi.waitUntil(() => saidIn(socket.frames) === "Before.");
+    const isStartedAgain = () => socket.frames.filter(({ type }) => type === "start").length > 1;
+    while (!isStartedAgain()) await vi.advanceTimersByTimeAsync(limits.keepAliveMs);
+    open();
+    const frames = await socket.until("end", "a");
+    expect(frames.filter(({ type }) => type === "start").length).toBeGreaterThan(1);
+    expect(saidIn(frames)).toBe("Before. After.");
+    vi.useRealTimers();
     socket.close();
   });
 });

@@ -26,28 +26,25 @@ async function partsOf(question: string): Promise<readonly LanguageModelV4Stream
   return parts;
 }
 
-describe("questions about the model", () => {
-  it.each([
-    [
-      "Who are you?",
-      "",
-      /^I am the demo model of Byref: .* You can try:\n\n- What's the weather/su,
-    ],
-    [
-      "Tell me a joke",
-      "",
-      /^I am the demo model of Byref: .* You can try:\n\n- What's the weather/su,
-    ],
-    [
-      "Write a report",
-      "write_report",
-      /the tool write_report is not offered\. You can try:\n\n- What's/,
-    ],
-  ])("are answered without a call: %j, without the tool %j", async (question, missing, said) => {
+it.each([
+  ["Who are you?", "", /^I am the demo model of Byref: .* You can try:\n\n- What's the weather/su],
+  [
+    "Tell me a joke",
+    "",
+    /^I am the demo model of Byref: .* You can try:\n\n- What's the weather/su,
+  ],
+  [
+    "Write a report",
+    "write_report",
+    /the tool write_report is not offered\. You can try:\n\n- What's/,
+  ],
+])(
+  "the model answers %j without a call, and without the tool %j",
+  async (question, missing, said) => {
     const { content } = await demoModel().doGenerate(asking(question, missing));
     expect(content).toEqual([{ type: "text", text: expect.stringMatching(said) }]);
-  });
-});
+  },
+);
 
 describe("the stream", () => {
   it("emits one word with its white space at a time, and loses nothing", async () => {

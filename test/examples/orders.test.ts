@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { z } from "zod";
 import {
   type Order,
@@ -35,40 +35,36 @@ function order(over: Partial<Order>): Order {
   };
 }
 
-describe("list_orders", () => {
-  it("gives 5,000 records of 2025, oldest first, with ids in order", async () => {
-    const list = await listOrders();
-    expect(list).toHaveLength(5_000);
-    expect([list[0]?.id, list[4_999]?.id]).toEqual(["ord_00001", "ord_05000"]);
-    expect(new Set(list.map(({ id }) => id)).size).toBe(5_000);
-    const moments = list.map((one) => one.placed_at);
-    expect(moments).toEqual(moments.toSorted());
-    expect(moments.every((moment) => /^2025-\d\d-\d\dT\d\d:\d\d:\d\dZ$/u.test(moment))).toBe(true);
-  });
-
-  it("returns only the orders with the given status", async () => {
-    const all = await listOrders();
-    const shipped = await listOrders("shipped");
-    expect(shipped.length).toBeGreaterThan(0);
-    expect(shipped).toEqual(all.filter(({ status }) => status === "shipped"));
-  });
+it("list_orders gives 5,000 records of 2025, oldest first, with ids in order", async () => {
+  const list = await listOrders();
+  expect(list).toHaveLength(5_000);
+  expect([list[0]?.id, list[4_999]?.id]).toEqual(["ord_00001", "ord_05000"]);
+  expect(new Set(list.map(({ id }) => id)).size).toBe(5_000);
+  const moments = list.map((one) => one.placed_at);
+  expect(moments).toEqual(moments.toSorted());
+  expect(moments.every((moment) => /^2025-\d\d-\d\dT\d\d:\d\d:\d\dZ$/u.test(moment))).toBe(true);
 });
 
-describe("summarize_orders", () => {
-  it("sums to the cent where floating point would not", async () => {
-    const summary = await summarize([
-      order({ id: "a", total: 0.1 }),
-      order({ id: "b", total: 0.2, status: "shipped", country: "DE" }),
-      order({ id: "c", total: 0.7, country: "DE" }),
-    ]);
-    expect(summary).toEqual({
-      currency: "USD",
-      count: 3,
-      total: 1,
-      average: 0.33,
-      largest: { id: "c", total: 0.7 },
-      by_status: { paid: { count: 2, total: 0.8 }, shipped: { count: 1, total: 0.2 } },
-      by_country: { DE: { count: 2, total: 0.9 }, US: { count: 1, total: 0.1 } },
-    });
+it("list_orders returns only the orders with the given status", async () => {
+  const all = await listOrders();
+  const shipped = await listOrders("shipped");
+  expect(shipped.length).toBeGreaterThan(0);
+  expect(shipped).toEqual(all.filter(({ status }) => status === "shipped"));
+});
+
+it("summarize_orders sums to the cent where floating point would not", async () => {
+  const summary = await summarize([
+    order({ id: "a", total: 0.1 }),
+    order({ id: "b", total: 0.2, status: "shipped", country: "DE" }),
+    order({ id: "c", total: 0.7, country: "DE" }),
+  ]);
+  expect(summary).toEqual({
+    currency: "USD",
+    count: 3,
+    total: 1,
+    average: 0.33,
+    largest: { id: "c", total: 0.7 },
+    by_status: { paid: { count: 2, total: 0.8 }, shipped: { count: 1, total: 0.2 } },
+    by_country: { DE: { count: 2, total: 0.9 }, US: { count: 1, total: 0.1 } },
   });
 });

@@ -1,5 +1,5 @@
 import { Webhook } from "standardwebhooks";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { planSupport } from "byref";
 import { createClient } from "byref/client";
 import { scriptedModel } from "byref/testing";
@@ -8,8 +8,6 @@ import { json } from "../support/edge.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 29, 22), toFake: ["Date"] }));
-afterEach(() => void vi.useRealTimers());
-
 function office() {
   const mails: { readonly to: string; readonly text: string }[] = [];
   const agent = weeklyReport({

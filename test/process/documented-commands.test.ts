@@ -17,60 +17,59 @@ const root = join(import.meta.dirname, "../..");
 /** The test or script that runs a command, or the reason why it cannot run here. */
 type Elsewhere = { readonly by: string } | { readonly because: string };
 
+const APPROVALS = { by: "test/edge-node/turns/approvals.test.ts" };
+const BUNDLE = { by: "packages/gateway/test/bundle/bundle-worker.large.test.ts" };
+const IMAGE = { by: "test/process/image.large.test.ts" };
+const MODELS = { by: "test/process/models.large.test.ts" };
+const PROJECT = { by: "test/templates/create-byref.test.ts" };
+const ACCOUNT = { because: "it needs an account" };
+const CLAUDE = { because: "it needs Claude Code" };
+const UPGRADES = { because: "it upgrades another project" };
+
 /** Commands that do not run against the started server. */
 const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npm ci && npm start": { by: "test/process/start.test.ts" },
   "npm ci && npm test": { by: ".ci/run" },
-  "MODEL=openai-compatible:my-model MODEL_BASE_URL=http://localhost:11434/v1 npm start": {
-    by: "test/process/models.large.test.ts",
-  },
-  "MODEL=anthropic:<model> MODEL_API_KEY=… npm start": { by: "test/process/models.large.test.ts" },
-  "npm ci && npm run package -- ../packed": { by: "test/templates/create-byref.test.ts" },
+  "MODEL=openai-compatible:my-model MODEL_BASE_URL=http://localhost:11434/v1 npm start": MODELS,
+  "MODEL=anthropic:<model> MODEL_API_KEY=… npm start": MODELS,
+  "npm ci && npm run package -- ../packed": PROJECT,
   "cd .. && npx -y -p ./packed/create-byref-*.tgz create-byref my-agent --template chat --byref ./packed/byref-*.tgz":
-    { by: "test/templates/create-byref.test.ts" },
-  "cd my-agent && npm run dev": { by: "test/templates/create-byref.test.ts" },
-  "npm test": { by: "test/templates/create-byref.test.ts" },
-  "npm run deploy": { by: "test/templates/create-byref.test.ts" },
-  "npx wrangler secret put API_KEYS": { because: "it needs an account" },
+    PROJECT,
+  "cd my-agent && npm run dev": PROJECT,
+  "npm test": PROJECT,
+  "npm run deploy": PROJECT,
+  "npx wrangler secret put API_KEYS": ACCOUNT,
   "npm run eval -- --model scripted:sloppy --quick": { by: "test/process/eval.test.ts" },
   "MODEL_BASE_URL=https://… MODEL_API_KEY=… npm run eval -- --model openai-compatible:NAME --price IN,CACHED,OUT --quick --budget 10":
     { because: "it needs a key" },
   "npm run eval -- --model openai-compatible:NAME --price IN,CACHED,OUT --set nestful=../nestful/data_v2 --only-sets --budget 5":
     { because: "it needs a key and the set" },
-  "claude mcp add files -- npx -y byref mcp -- npx -y @modelcontextprotocol/server-filesystem .": {
-    because: "it needs Claude Code",
-  },
-  "claude mcp add byref -- npx -y byref mcp --config ~/.byref/servers.json": {
-    because: "it needs Claude Code",
-  },
+  "claude mcp add files -- npx -y byref mcp -- npx -y @modelcontextprotocol/server-filesystem .":
+    CLAUDE,
+  "claude mcp add byref -- npx -y byref mcp --config ~/.byref/servers.json": CLAUDE,
   "npm ci && npm run package -- ../packed && npm install -g ../packed/byref-*.tgz": {
     because: "it installs a program for the user",
   },
-  "npm uninstall ai agents @cloudflare/ai-chat workers-ai-provider": {
-    because: "it upgrades another project",
-  },
-  "npm install byref ai@7 agents@0 @cloudflare/ai-chat@0 workers-ai-provider@4 @ai-sdk/react@4": {
-    because: "it upgrades another project",
-  },
+  "npm uninstall ai agents @cloudflare/ai-chat workers-ai-provider": UPGRADES,
+  "npm install byref ai@7 agents@0 @cloudflare/ai-chat@0 workers-ai-provider@4 @ai-sdk/react@4":
+    UPGRADES,
   "npx wrangler login": { because: "it opens a browser on an account" },
-  "npx wrangler r2 bucket create byref-blobs": { because: "it needs an account" },
-  "npm run deploy -- --secrets-file ../byref.json": { because: "it needs an account" },
+  "npx wrangler r2 bucket create byref-blobs": ACCOUNT,
+  "npm run deploy -- --secrets-file ../byref.json": ACCOUNT,
   // The demo's agents have no tool that needs approval.
-  "curl $URL/conversations/first/approvals/$APPROVAL --json '{\"approved\": true}'": {
-    by: "test/edge-node/turns/approvals.test.ts",
-  },
+  "curl $URL/conversations/first/approvals/$APPROVAL --json '{\"approved\": true}'": APPROVALS,
   'curl $URL/conversations/first/approvals/$APPROVAL --json \'{"approved": false, "reason": "Too much."}\'':
-    { by: "test/edge-node/turns/approvals.test.ts" },
+    APPROVALS,
   'MCP_SERVERS=\'[{"name": "shop", "url": "https://shop.example/mcp"}]\' npm start': {
     by: "test/edge-node/guides/mcp.test.ts",
   },
   // Tested without Docker, by the same steps as in the Dockerfile.
-  "docker build -t byref .": { by: "test/process/image.large.test.ts" },
+  "docker build -t byref .": IMAGE,
   'docker run --restart=unless-stopped -p 8787:8787 -v byref:/state -e AUTH=bearer -e API_KEYS=\'{"<key>": "me"}\' byref':
-    { by: "test/process/image.large.test.ts" },
-  "npx byref bundle": { by: "packages/gateway/test/bundle/bundle-worker.large.test.ts" },
+    IMAGE,
+  "npx byref bundle": BUNDLE,
   'docker run -p 8787:8787 -v byref:/state -v ./bundle:/worker:ro -e API_KEYS=\'{"<key>": "me"}\' byref':
-    { by: "packages/gateway/test/bundle/bundle-worker.large.test.ts" },
+    BUNDLE,
 };
 
 /** Other commands run unchanged if they begin with one of these. */
@@ -105,9 +104,7 @@ async function problemOf(shell: Shell, { at, command, shown }: DocumentedCommand
 describe.skipIf(!hasCurl)("documented commands work:", () => {
   let server: Server;
 
-  beforeAll(async () => {
-    server = await startServer();
-  });
+  beforeAll(async () => void (server = await startServer()));
 
   afterAll(() => server?.stop());
 

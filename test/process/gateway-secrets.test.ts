@@ -13,9 +13,7 @@ import { startLoopback } from "../support/loopback.ts";
 async function connected({ command, args }: ReturnType<typeof gatewayCommand>) {
   const transport = new StdioClientTransport({ command, args, stderr: "pipe" });
   let log = "";
-  transport.stderr?.on("data", (chunk) => {
-    log += String(chunk);
-  });
+  transport.stderr?.on("data", (chunk) => void (log += String(chunk)));
   const client = new Client({ name: "test", version: "1" });
   await client.connect(transport);
   const end = async () => {

@@ -89,42 +89,40 @@ it.each([
   await client.close();
 });
 
-describe("other clients of the gateway", () => {
-  it("the SDK's first version reads, passes results on and answers questions", async () => {
-    const client = new ClientOne(
-      { name: "one", version: "1" },
-      { capabilities: { elicitation: {} } },
-    );
-    client.setRequestHandler(ElicitRequestSchema, () => ({
-      action: "accept",
-      content: { name: "Grace" },
-    }));
-    await client.connect(new TransportOne({ ...command, stderr: "ignore" }));
-    try {
-      const asked = await client.callTool({ name: "trigger-elicitation-request", arguments: {} });
-      expect(JSON.stringify(asked.content)).toContain("Grace");
-      const echoed = await client.callTool({ name: "echo", arguments: { message: "one" } });
-      const name = nameIn(echoed);
-      const again = await client.callTool({ name: "echo", arguments: { message: `$${name}!` } });
-      expect(JSON.stringify(again.content)).toContain("Echo: Echo: one!");
-      expect((await client.listTools()).tools.at(-1)?.name).toBe("save_variable");
-    } finally {
-      await client.close();
-    }
-  });
+it("the SDK's first version reads, passes results on and answers questions", async () => {
+  const client = new ClientOne(
+    { name: "one", version: "1" },
+    { capabilities: { elicitation: {} } },
+  );
+  client.setRequestHandler(ElicitRequestSchema, () => ({
+    action: "accept",
+    content: { name: "Grace" },
+  }));
+  await client.connect(new TransportOne({ ...command, stderr: "ignore" }));
+  try {
+    const asked = await client.callTool({ name: "trigger-elicitation-request", arguments: {} });
+    expect(JSON.stringify(asked.content)).toContain("Grace");
+    const echoed = await client.callTool({ name: "echo", arguments: { message: "one" } });
+    const name = nameIn(echoed);
+    const again = await client.callTool({ name: "echo", arguments: { message: `$${name}!` } });
+    expect(JSON.stringify(again.content)).toContain("Echo: Echo: one!");
+    expect((await client.listTools()).tools.at(-1)?.name).toBe("save_variable");
+  } finally {
+    await client.close();
+  }
+});
 
-  it("the AI SDK's client accepts the tools as listed", async () => {
-    const client = await createMCPClient({ transport: new AiStdioTransport(command) });
-    try {
-      const { echo } = await client.tools();
-      if (echo === undefined) throw new Error("There is no tool echo.");
-      const result = await echo.execute(
-        { message: "sdk" },
-        { toolCallId: "1", messages: [], context: {} },
-      );
-      expect(isObject(result) && JSON.stringify(result.content)).toContain("Echo: sdk");
-    } finally {
-      await client.close();
-    }
-  });
+it("the AI SDK's client accepts the tools as listed", async () => {
+  const client = await createMCPClient({ transport: new AiStdioTransport(command) });
+  try {
+    const { echo } = await client.tools();
+    if (echo === undefined) throw new Error("There is no tool echo.");
+    const result = await echo.execute(
+      { message: "sdk" },
+      { toolCallId: "1", messages: [], context: {} },
+    );
+    expect(isObject(result) && JSON.stringify(result.content)).toContain("Echo: sdk");
+  } finally {
+    await client.close();
+  }
 });

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/free-port.ts";
 import { temporaryFolder } from "../support/server.ts";
 
@@ -15,31 +15,29 @@ function killOwner(stateDir: string): void {
   }
 }
 
-describe("a killed starter stops the server, even without a signal", () => {
-  it.each([
-    // There may be a shell between npm and the script, which goes on.
-    ["npm", ["npm", "start"]],
-    ["a shell", ["sh", "-c", `'${process.execPath}' scripts/start.ts; exit $?`]],
-  ])("%s", async (_, [program = "", ...parameters]) => {
-    const port = await freePort();
-    const stateDir = temporaryFolder();
-    const { PATH = "", HOME = "" } = process.env;
-    const starter = spawn(program, parameters, {
-      stdio: ["ignore", "ignore", "pipe"],
-      env: { PATH, HOME, PORT: String(port), STATE_DIR: stateDir },
-    });
-    let errors = "";
-    starter.stderr?.setEncoding("utf8").on("data", (text: string) => (errors += text));
-    const isUp = () => fetch(`http://127.0.0.1:${port}/health`).then((response) => response.ok);
-    try {
-      await vi.waitFor(async () => expect(await isUp()).toBe(true));
-      starter.kill("SIGKILL");
-      await vi.waitFor(() => expect(isUp()).rejects.toThrow("fetch failed"));
-      await vi.waitFor(() => expect(errors).toContain("so the server stops"));
-    } finally {
-      starter.kill("SIGKILL");
-      killOwner(stateDir);
-      rmSync(stateDir, { recursive: true, force: true });
-    }
+it.each([
+  // There may be a shell between npm and the script, which goes on.
+  ["npm", ["npm", "start"]],
+  ["a shell", ["sh", "-c", `'${process.execPath}' scripts/start.ts; exit $?`]],
+])("a killed starter stops the server, even %s", async (_, [program = "", ...parameters]) => {
+  const port = await freePort();
+  const stateDir = temporaryFolder();
+  const { PATH = "", HOME = "" } = process.env;
+  const starter = spawn(program, parameters, {
+    stdio: ["ignore", "ignore", "pipe"],
+    env: { PATH, HOME, PORT: String(port), STATE_DIR: stateDir },
   });
+  let errors = "";
+  starter.stderr?.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  const isUp = () => fetch(`http://127.0.0.1:${port}/health`).then((response) => response.ok);
+  try {
+    await vi.waitFor(async () => expect(await isUp()).toBe(true));
+    starter.kill("SIGKILL");
+    await vi.waitFor(() => expect(isUp()).rejects.toThrow("fetch failed"));
+    await vi.waitFor(() => expect(errors).toContain("so the server stops"));
+  } finally {
+    starter.kill("SIGKILL");
+    killOwner(stateDir);
+    rmSync(stateDir, { recursive: true, force: true });
+  }
 });

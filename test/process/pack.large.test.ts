@@ -65,7 +65,7 @@ describe("the npm package", () => {
   });
 
   it.each(["node-20", "node-22"])(
-    "runs on %s, as do its command and create-byref",
+    "runs on %s, as its command and create-byref do",
     async (name) => {
       const versions = join(folder, "versions");
       if (!existsSync(versions)) {

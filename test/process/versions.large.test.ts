@@ -10,11 +10,7 @@ import { type Answers, approvalIn, send, shapeOf, travel } from "../versions/jou
 import { Ajv2020 } from "ajv/dist/2020.js";
 
 /** A server's response. */
-interface Answered {
-  readonly status: number;
-  readonly type: string;
-  readonly text: string;
-}
+type Answered = { readonly status: number; readonly type: string; readonly text: string };
 
 /** Returns a function that returns the fault of a response by the OpenAPI document, if it has one. */
 function checkedBy(document: OpenApi) {
@@ -118,19 +114,16 @@ describe("while objects of a deploy have the code of 0.2.0, and others this vers
     ["new", "new", "old"],
     ["old", "old", "new"],
     ["new", "new", "new"],
-  ])(
-    "a %s Worker, %s conversations and %s directories answer as 0.2.0 did",
-    async (...versions) => {
-      const answers = await travel(await start(versions.join("-"), versions), "trip");
-      const changed = [...before].flatMap(([request, { status, body }]) => {
-        const now = answers.get(request);
-        const shape = shapeOf(now?.body);
-        const missing = [...shapeOf(body)].filter((place) => !shape.has(place));
-        return now?.status === status && missing.length === 0 ? [] : [{ request, now, missing }];
-      });
-      expect(changed).toEqual([]);
-    },
-  );
+  ])("%s Workers, %s conversations and %s directories answer as 0.2.0 did", async (...versions) => {
+    const answers = await travel(await start(versions.join("-"), versions), "trip");
+    const changed = [...before].flatMap(([request, { status, body }]) => {
+      const now = answers.get(request);
+      const shape = shapeOf(now?.body);
+      const missing = [...shapeOf(body)].filter((place) => !shape.has(place));
+      return now?.status === status && missing.length === 0 ? [] : [{ request, now, missing }];
+    });
+    expect(changed).toEqual([]);
+  });
 
   it("what 0.2.0 did not have is unavailable until its objects have ended", async () => {
     const url = await start("later", ["new", "old", "old"]);
@@ -170,7 +163,7 @@ it("this version answers as its GET /openapi.json documents", async () => {
     if (fault !== undefined) faults.push({ method, pathname, fault });
     return response;
   });
-  await travel(url, "trip").finally(() => vi.unstubAllGlobals());
+  await travel(url, "trip");
   expect(faults).toEqual([]);
 });
 

@@ -27,9 +27,7 @@ describe("streamed answers, cut everywhere", () => {
   const expand = (chunks: readonly string[], options?: ExpandOptions) => {
     const expander = new Expander(lookup, options);
     let expanded = "";
-    const emit = (piece: string) => {
-      expanded += piece;
-    };
+    const emit = (piece: string) => void (expanded += piece);
     for (const chunk of chunks) void expander.write(chunk, emit);
     void expander.flush(emit);
     return expanded;

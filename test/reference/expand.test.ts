@@ -13,9 +13,7 @@ const couldBegin = (prefix: string) => names.some((name) => name.startsWith(pref
 /** Creates an expander that collects its output. */
 function start(options: ExpandOptions = {}, lookup: Lookup = lookupIn(variables)) {
   let out = "";
-  const emit = (text: string) => {
-    out += text;
-  };
+  const emit = (text: string) => void (out += text);
   const expander = new Expander(lookup, options);
   return {
     write: (chunk: string) => expander.write(chunk, emit),
@@ -37,92 +35,84 @@ function expand(text: string, options: ExpandOptions = {}, lookup?: Lookup): str
   return answer.out;
 }
 
-describe("text that cannot become a reference", () => {
-  it.each([
-    ..."$5|$.|$ |$(|$$|US$t|${{|${ |$x|$HOME|$temz|$ida|\\n".split("|"),
-    "It is nice.\n\\a}} ]( <a `x`",
-  ])("is emitted at its last character: %j", (text) => {
-    const answer = start({ couldBegin });
-    for (const character of text) void answer.write(character);
-    expect([answer.out, answer.held]).toEqual([text, 0]);
-  });
+it.each([
+  ..."$5|$.|$ |$(|$$|US$t|${{|${ |$x|$HOME|$temz|$ida|\\n".split("|"),
+  "It is nice.\n\\a}} ]( <a `x`",
+])("text that cannot become a reference is emitted at its last character: %j", (text) => {
+  const answer = start({ couldBegin });
+  for (const character of text) void answer.write(character);
+  expect([answer.out, answer.held]).toEqual([text, 0]);
 });
 
-describe("held text", () => {
-  it.each([
-    ["$", 1],
-    ["a $te", 3],
-    ["$temp", 5],
-    ["$weather.", 9],
-    ["$weather.ci", 11],
-    ["$ids[", 5],
-    ["$ids[0]", 7],
-    ["${temp", 6],
-    ["$weather['ci", 12],
-    ["\\", 1],
-    ["\\$te", 4],
-    ["x $temp\n  $ids", 4],
-  ])("of %j is %i characters", (text, held) => {
-    const answer = start({ couldBegin });
-    void answer.write(text);
-    expect(answer.held).toBe(held);
-    expect(answer.out + text.slice(-held)).toBe(text.replace("x $temp", "x 72"));
-  });
+it.each([
+  ["$", 1],
+  ["a $te", 3],
+  ["$temp", 5],
+  ["$weather.", 9],
+  ["$weather.ci", 11],
+  ["$ids[", 5],
+  ["$ids[0]", 7],
+  ["${temp", 6],
+  ["$weather['ci", 12],
+  ["\\", 1],
+  ["\\$te", 4],
+  ["x $temp\n  $ids", 4],
+])("held text of %j is %i characters", (text, held) => {
+  const answer = start({ couldBegin });
+  void answer.write(text);
+  expect(answer.held).toBe(held);
+  expect(answer.out + text.slice(-held)).toBe(text.replace("x $temp", "x 72"));
 });
 
-describe("a flush", () => {
-  it.each([
-    ["is $temp", "is 72"],
-    ["is $weather.", 'is {"city":"New York"}.'],
-    ["is ${temp", "is ${temp"],
-    ["is $", "is $"],
-    ["is \\$temp", "is $temp"],
-  ])("decides held text like the end of the answer: %s", (text, expected) => {
+it.each([
+  ["is $temp", "is 72"],
+  ["is $weather.", 'is {"city":"New York"}.'],
+  ["is ${temp", "is ${temp"],
+  ["is $", "is $"],
+  ["is \\$temp", "is $temp"],
+])("a flush decides held text like the end of the answer: %s", (text, expected) => {
+  const answer = start();
+  void answer.write(text);
+  expect(answer.out).not.toBe(expected);
+  void answer.flush();
+  expect(answer.out).toBe(expected);
+});
+
+it.each(["`", "```\n", "https://e.example/?q=", "[t](", "<a ", "word", "$"])(
+  "a flush in the middle of text remembers code, URLs and words: %j",
+  (opening) => {
     const answer = start();
-    void answer.write(text);
-    expect(answer.out).not.toBe(expected);
-    void answer.flush();
-    expect(answer.out).toBe(expected);
-  });
+    for (const text of [opening, "$temp"]) {
+      void answer.write(text);
+      void answer.flush();
+    }
+    expect(answer.out).toBe(`${opening}$temp`);
+  },
+);
 
-  it.each(["`", "```\n", "https://e.example/?q=", "[t](", "<a ", "word", "$"])(
-    "in the middle of text remembers code, URLs and words: %j",
-    (opening) => {
-      const answer = start();
-      for (const text of [opening, "$temp"]) {
-        void answer.write(text);
-        void answer.flush();
-      }
-      expect(answer.out).toBe(`${opening}$temp`);
-    },
-  );
+it("asynchronous lookups insert their values in the order of the references", async () => {
+  const asked: string[] = [];
+  const answers = new Map<string, (found: Found | Missing) => void>();
+  const lookup = ({ name }: Reference) =>
+    new Promise<Found | Missing>((resolve) => {
+      asked.push(name);
+      answers.set(name, resolve);
+    });
+  const answer = start({}, lookup);
+  const writing = answer.write("1 $a 2 $b 3 $c 4");
+  expect(answer.out).toBe("1 ");
+  for (const name of ["a", "b", "c"]) {
+    // One at a time: a value may open a URL or tag, in which the next reference is not looked up.
+    await expect.poll(() => asked.at(-1)).toBe(name);
+    answers.get(name)?.({ found: true, value: `[${name}]` });
+  }
+  await writing;
+  expect(answer.out).toBe("1 [a] 2 [b] 3 [c] 4");
 });
 
-describe("asynchronous lookups", () => {
-  it("insert their values in the order of the references", async () => {
-    const asked: string[] = [];
-    const answers = new Map<string, (found: Found | Missing) => void>();
-    const lookup = ({ name }: Reference) =>
-      new Promise<Found | Missing>((resolve) => {
-        asked.push(name);
-        answers.set(name, resolve);
-      });
-    const answer = start({}, lookup);
-    const writing = answer.write("1 $a 2 $b 3 $c 4");
-    expect(answer.out).toBe("1 ");
-    for (const name of ["a", "b", "c"]) {
-      // One at a time: a value may open a URL or tag, in which the next reference is not looked up.
-      await expect.poll(() => asked.at(-1)).toBe(name);
-      answers.get(name)?.({ found: true, value: `[${name}]` });
-    }
-    await writing;
-    expect(answer.out).toBe("1 [a] 2 [b] 3 [c] 4");
-  });
-
-  it("end the text with their error when they fail", async () => {
-    const answer = start({}, () => Promise.reject(new Error("storage is away")));
-    await expect(answer.write("a $b c")).rejects.toThrow("storage is away");
-  });
+it("asynchronous lookups end the text with their error when they fail", async () => {
+  const answer = start({}, () => Promise.reject(new Error("storage is away")));
+  await expect(answer.write("a $b c")).rejects.toThrow("storage is away");
 });
 
 describe("an unprintable value", () => {
@@ -183,44 +173,40 @@ describe("an unprintable value", () => {
   });
 });
 
-describe("the values of an answer", () => {
-  const most = limits.maxInsertedChars;
+const most = limits.maxInsertedChars;
 
-  it.each([
-    ["at their limit", "$big $two.", most - 2, "yz", []],
-    ["above it", "$big $two.", most - 1, "$two", ["limit_exceeded"]],
-    ["alone above it", "$big", most + 1, "$big", ["limit_exceeded"]],
-  ])("count together: %s", slow, (...[, text, chars, end, expected]) => {
-    const value = "x".repeat(chars);
-    const codes: string[] = [];
-    const onUnresolved = ({ code }: Unresolved) => void codes.push(code);
-    const lookup: Lookup = ({ name }) => ({ found: true, value: name === "big" ? value : "yz" });
-    const expanded = expand(text, { onUnresolved }, lookup);
-    expect(expanded.replace(/^x+ /u, "").replace(/\.$/u, "")).toBe(end);
-    expect(codes).toEqual(expected);
-  });
+it.each([
+  ["at their limit", "$big $two.", most - 2, "yz", []],
+  ["above it", "$big $two.", most - 1, "$two", ["limit_exceeded"]],
+  ["alone above it", "$big", most + 1, "$big", ["limit_exceeded"]],
+])("the values of an answer count together: %s", slow, (...[, text, chars, end, expected]) => {
+  const value = "x".repeat(chars);
+  const codes: string[] = [];
+  const onUnresolved = ({ code }: Unresolved) => void codes.push(code);
+  const lookup: Lookup = ({ name }) => ({ found: true, value: name === "big" ? value : "yz" });
+  const expanded = expand(text, { onUnresolved }, lookup);
+  expect(expanded.replace(/^x+ /u, "").replace(/\.$/u, "")).toBe(end);
+  expect(codes).toEqual(expected);
 });
 
-describe("values", () => {
-  it("are reported with the text that replaces them", () => {
-    const resolved: string[] = [];
-    const onResolved = (source: string, text: string) => void resolved.push(source, text);
-    expand("${temp} $ids[0] \\$temp $HOME", { onResolved });
-    expect(resolved).toEqual(["${temp}", "72", "$ids[0]", "u1"]);
-  });
-
-  it.each([String.raw`<\${temp}\: b`, String.raw`<\$temp:x>`, String.raw`a <\{{temp}}+b`])(
-    "that are escaped in an autolink are the same wherever the text is cut: %s",
-    (text) => {
-      const options: ExpandOptions = { syntaxes: ["dollar", "mustache"] };
-      const whole = expand(text, options);
-      for (let at = 1; at < text.length; at++) {
-        const answer = start(options);
-        void answer.write(text.slice(0, at));
-        void answer.write(text.slice(at));
-        void answer.flush();
-        expect(answer.out).toBe(whole);
-      }
-    },
-  );
+it("values are reported with the text that replaces them", () => {
+  const resolved: string[] = [];
+  const onResolved = (source: string, text: string) => void resolved.push(source, text);
+  expand("${temp} $ids[0] \\$temp $HOME", { onResolved });
+  expect(resolved).toEqual(["${temp}", "72", "$ids[0]", "u1"]);
 });
+
+it.each([String.raw`<\${temp}\: b`, String.raw`<\$temp:x>`, String.raw`a <\{{temp}}+b`])(
+  "values that are escaped in an autolink are the same wherever the text is cut: %s",
+  (text) => {
+    const options: ExpandOptions = { syntaxes: ["dollar", "mustache"] };
+    const whole = expand(text, options);
+    for (let at = 1; at < text.length; at++) {
+      const answer = start(options);
+      void answer.write(text.slice(0, at));
+      void answer.write(text.slice(at));
+      void answer.flush();
+      expect(answer.out).toBe(whole);
+    }
+  },
+);

@@ -1,18 +1,115 @@
+import * as limits from "../../src/limits.ts";
 import { dagger, dollar, mustache } from "../../src/reference/syntaxes.ts";
 import { describe, expect, it } from "vitest";
-import * as limits from "../../src/limits.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 import { resolveReferences } from "../../src/reference/resolve.ts";
 import { UrlTracker } from "../../src/reference/url-tracker.ts";
-import {
-  counted,
-  countingReads,
-  noSteps,
-  openings,
-  type Steps,
-  stepsOf,
-} from "../support/reading-steps.ts";
 import { slow } from "../support/slow.ts";
+import { Expander } from "../../src/reference/expand.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import type { Syntax } from "../../src/reference/reference.ts";
+
+/** Cost of reading a text, in steps that do not depend on the machine. */
+interface Steps {
+  /** Number of times that a syntax was asked for a match. */
+  matches: number;
+  /** Total number of characters that these calls could look at. */
+  viewed: number;
+  /** Number of character codes that any code read. */
+  read: number;
+  lookups: number;
+}
+
+const charCodeAt = String.prototype.charCodeAt;
+
+/** Runs `work`, which must be synchronous, and counts the character codes that it reads. */
+function countingReads(steps: Steps, work: () => void): void {
+  // There is no other way to observe reads of characters. Only `work` runs while this is patched.
+  // oxlint-disable-next-line no-extend-native
+  String.prototype.charCodeAt = function (this: string, index: number) {
+    steps.read++;
+    return charCodeAt.call(this, index);
+  };
+  try {
+    work();
+  } finally {
+    // oxlint-disable-next-line no-extend-native
+    String.prototype.charCodeAt = charCodeAt;
+  }
+}
+
+function counted(syntax: Syntax, steps: Steps): Syntax {
+  return {
+    ...syntax,
+    match(view) {
+      steps.matches++;
+      steps.viewed += view.limit - view.start;
+      return syntax.match(view);
+    },
+  };
+}
+
+const noSteps = (): Steps => ({ matches: 0, viewed: 0, read: 0, lookups: 0 });
+
+function countingLookup(steps: Steps): Lookup {
+  const known = lookupIn({ a: "1", odd: { k: 2 }, open: "](", url: "https://e.example/" });
+  return (reference) => {
+    steps.lookups++;
+    return known(reference);
+  };
+}
+
+/** Counts the steps of expanding a text that arrives in chunks of this many characters. */
+function stepsOf(text: string, chunkChars: number): Steps {
+  const steps = noSteps();
+  const syntaxes = [dollar, mustache, dagger].map((syntax) => counted(syntax, steps));
+  const expander = new Expander(countingLookup(steps), { syntaxes });
+  const ignore = () => {};
+  countingReads(steps, () => {
+    for (let start = 0; start < text.length; start += chunkChars) {
+      void expander.write(text.slice(start, start + chunkChars), ignore);
+    }
+    void expander.flush(ignore);
+  });
+  return steps;
+}
+
+const long = "k".repeat(600);
+
+/** Text units that make a careless parser read the same characters again and again. */
+const openings: readonly (readonly [name: string, unit: string])[] = [
+  ["unclosed brackets", "$a["],
+  ["references that may go on", "$a "],
+  ["unclosed mustaches", "{{ "],
+  ["mustaches that close with one brace", "{{a} "],
+  ["unclosed keys, each closed by the next", "$odd['"],
+  ["unclosed keys that never close", `$odd['${long} `],
+  ["references longer than what is held", `$a.${long} `],
+  ["unclosed braces", "${a "],
+  ["unclosed braces around long paths", `\${a${".k".repeat(300)} `],
+  ["daggers with alternatives", "†a || "],
+  ["escapes", "\\$a "],
+  ["backslashes before nothing", "\\\\"],
+  ["blocks that do not come", "\n$a"],
+  ["unknown names", "$nobody "],
+  ["names that are too long", `$${"n".repeat(70)} `],
+  ["dollars", "$"],
+  ["inline code", "` $a"],
+  ["code in runs of growing difference", "``$a`$a```$a\n"],
+  ["fences", "```\n$a\n"],
+  ["fences that do not close", "~~~~ $a\n"],
+  ["destinations", "]( $a"],
+  ["destinations in angle brackets", "](<$a "],
+  ["values that open destinations", "${open}$a "],
+  ["values that are URLs", "${url}$a "],
+  ["parentheses inside destinations", "](($a"],
+  ["tags", "<a $a"],
+  ["link definitions", "\n[a]:$a"],
+  ["labels that never end", "\n[a$a\\"],
+  ["schemes", "https:$a "],
+  ["words that begin like schemes", "httphttp $a"],
+  ["slashes", "/ $a"],
+];
 
 /** Returns the kinds of steps that more than doubled with the text, with 1 % tolerance for the text's end. */
 function grownFaster(once: Steps, twice: Steps): readonly string[] {

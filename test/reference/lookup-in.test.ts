@@ -69,23 +69,21 @@ describe("a value that cannot be read", () => {
   });
 });
 
-describe("the work of the references of an input", () => {
-  it("is bounded by the characters that they insert", () => {
-    const maximum = limits.maxStepInputChars;
-    const work = new LookupWork();
-    work.countInserted(maximum - 1);
-    work.countInserted(1);
-    expect(() => work.countInserted(1)).toThrow(
-      expect.objectContaining({
-        code: "limit_exceeded",
-        message: expect.stringMatching(/maxStepInputChars.*Call fewer tools with large values/u),
-      }),
-    );
-  });
+it("the work of the references of an input is bounded by the characters that they insert", () => {
+  const maximum = limits.maxStepInputChars;
+  const work = new LookupWork();
+  work.countInserted(maximum - 1);
+  work.countInserted(1);
+  expect(() => work.countInserted(1)).toThrow(
+    expect.objectContaining({
+      code: "limit_exceeded",
+      message: expect.stringMatching(/maxStepInputChars.*Call fewer tools with large values/u),
+    }),
+  );
+});
 
-  it("explains the first misses", () => {
-    const work = new LookupWork();
-    const explained = Array.from({ length: limits.maxBatchItems + 1 }, () => work.explains());
-    expect(explained.indexOf(false)).toBe(limits.maxBatchItems);
-  });
+it("the work of the references of an input explains the first misses", () => {
+  const work = new LookupWork();
+  const explained = Array.from({ length: limits.maxBatchItems + 1 }, () => work.explains());
+  expect(explained.indexOf(false)).toBe(limits.maxBatchItems);
 });

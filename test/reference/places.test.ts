@@ -8,9 +8,7 @@ const lookup = lookupIn({ v: "VALUE" });
 function expanded(pieces: readonly string[], options: ExpandOptions = {}): string {
   const expander = new Expander(lookup, options);
   let text = "";
-  const emit = (piece: string) => {
-    text += piece;
-  };
+  const emit = (piece: string) => void (text += piece);
   for (const piece of pieces) void expander.write(piece, emit);
   void expander.flush(emit);
   return text;
@@ -35,25 +33,11 @@ it.each<[Place, ...string[]]>([
   // A destination: with parentheses, with escaped ones, after a line break, or in angle brackets.
   ["URL", "[x](a(b(c)d)$v)", "[x](a\\)$v)", "[x](a\r\n$v)", "[x](<a)$v>)", "[x](\t<a)$v>)"],
   ["URL", "[x](<a\\>)$v>)", "[x](<a>b)$v>)", "[x](\n> <a)$v>)", "[x](<a ](\n<b)$v>)"],
-  [
-    "text",
-    "[x](a\\\\)$v",
-    "[x](a)$v",
-    "[x](<a>)$v",
-    "[x](a <1)$v",
-    "[x](a\n\n$v",
-    "[x](a\r\n\r\n$v",
-  ],
+  ["text", "[x](a\\\\)$v", "[x](a)$v", "[x](<a>)$v"],
+  ["text", "[x](a <1)$v", "[x](a\n\n$v", "[x](a\r\n\r\n$v"],
   // A definition: after block marks, with any escaped characters in its label.
-  [
-    "URL",
-    "[a]: $v",
-    "> - 1) [a]: $v",
-    "| [a]: $v",
-    "[a[b]: $v",
-    "[a\nb]:\n\n$v",
-    "[^1]: [a\n]: $v",
-  ],
+  ["URL", "[a]: $v", "> - 1) [a]: $v", "| [a]: $v"],
+  ["URL", "[a[b]: $v", "[a\nb]:\n\n$v", "[^1]: [a\n]: $v"],
   ["URL", "x\r[a]: $v", "[a\\]b]: $v", "[\\]]: $v", "[^$v"],
   ["text", "x: $v", "x [a]: $v", "[a[: $v", "[a] $v", "[a]b: $v", "[a\n]b[c]: $v", "[a\n\nb]: $v"],
   ["text", "[a]: x\n$v", "[ ^$v"],
@@ -61,22 +45,15 @@ it.each<[Place, ...string[]]>([
   ["URL", "<a $v", "<Z $v", "</p $v", "<!a $v", "<a\r\n$v", "<? $v", "<!--\n\n$v", "<a b='>$v"],
   ["URL", '<a b = ">$v', "<a/b='>$v", '<a b="<c d=">$v">', "<pre><a\n\n$v", "<style></style> $v"],
   ["URL", "<div>\n<a b='\n\n' $v> $v"],
-  [
-    "text",
-    "</a>$v",
-    '<b c=d"e>$v',
-    "<b c=d e='>'>$v",
-    "<b c ='>'/>$v",
-    "<b\n>$v",
-    "<1 $v",
-    "(<1)$v",
-  ],
+  ["text", "</a>$v", '<b c=d"e>$v', "<b c=d e='>'>$v", "<b c ='>'/>$v"],
+  ["text", "<b\n>$v", "<1 $v", "(<1)$v"],
   ["text", "<a\n\n$v", "a < b $v", "<a b='http://c'>$v", '<a b="http://c" d="e">$v'],
   // A URL that is recognized by its scheme, `www.` or two slashes.
   [
     "URL",
     ..."http https ws wss ftp mailto data javascript tel sms file hTTp".split(" ").map(atScheme),
   ],
+  ["URL"],
   ["URL", "WWW.a.bc/$v", "x (www.$v", "a ///$v", "a\n//$v", "7www.$v", "www\\.$v", "_http:$v"],
   ["URL", "aaaaaaaaaaaawww.$v", "<a\n b='http://c'>$v", "http:\f$v", 'http://a"$v', "http://a>$v"],
   ["URL", "\\<a b='http://c'>$v", "<a b=[ c='http://c'>$v"],

@@ -31,18 +31,12 @@ async function problemOf(input: Json, lookup: Lookup, options?: ResolveOptions):
 }
 
 describe("an error about a reference", () => {
+  const [unknown, none] = [{ reason: "unknown" }, "variable_not_found"] as const;
+
   it.each<[Partial<Missing>, string, string]>([
-    [{ reason: "unknown" }, "variable_not_found", "is not a variable."],
-    [
-      { reason: "unknown", near: ["y"] },
-      "variable_not_found",
-      "is not a variable. Did you mean y?",
-    ],
-    [
-      { reason: "unknown", near: ["y", "z"] },
-      "variable_not_found",
-      "is not a variable. Did you mean y or z?",
-    ],
+    [unknown, none, "is not a variable."],
+    [{ ...unknown, near: ["y"] }, none, "is not a variable. Did you mean y?"],
+    [{ ...unknown, near: ["y", "z"] }, none, "is not a variable. Did you mean y or z?"],
     [{ reason: "evicted" }, "variable_evicted", "has been evicted."],
     [{ reason: "secret" }, "variable_secret", "is secret and cannot be used here."],
     [{ reason: "unreadable" }, "limit_exceeded", "leads nowhere."],

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { replay, type Spelling, type Trace } from "../support/replay.ts";
 
 /** Conversations with the shapes of recorded ones, written for this test. */
@@ -70,18 +70,16 @@ const traces: readonly Trace[] = [
 ];
 const spellings: readonly Spelling[] = ["dollar", "mustache", "dagger"];
 
-describe("a conversation by reference passes the same inputs to every tool as by value", () => {
-  for (const trace of traces) {
-    it.each(spellings)(`${trace.id}, %s`, async (spelling) => {
-      expect(await replay(trace, spelling)).toEqual([]);
-    });
-  }
-
-  it("reports different inputs of a tool", async () => {
-    const [first] = traces;
-    const steps = first?.steps.map((step) => ({ ...step, expect: { other: true } })) ?? [];
-    const failures = await replay({ id: "wrong", steps }, "dollar");
-    expect(failures).toHaveLength(3);
-    expect(failures[1]).toMatchObject({ step: 1, actual: { value: 14, label: "about 14" } });
+for (const trace of traces) {
+  it.each(spellings)(`${trace.id}, %s`, async (spelling) => {
+    expect(await replay(trace, spelling)).toEqual([]);
   });
+}
+
+it("a replay reports different inputs of a tool", async () => {
+  const [first] = traces;
+  const steps = first?.steps.map((step) => ({ ...step, expect: { other: true } })) ?? [];
+  const failures = await replay({ id: "wrong", steps }, "dollar");
+  expect(failures).toHaveLength(3);
+  expect(failures[1]).toMatchObject({ step: 1, actual: { value: 14, label: "about 14" } });
 });

@@ -42,60 +42,54 @@ async function problemOf(input: Json, options?: ResolveOptions, lookup?: Lookup)
 
 const dagger: ResolveOptions = { syntaxes: ["dagger"] };
 
-describe("a whole reference", () => {
-  it("is the same frozen object that the lookup returned", async () => {
-    const { value } = await resolve({ all: "$orders", one: "${orders[1].customer}", n: 1 });
-    const { all, one } = value as { all: Json; one: Json };
-    expect(all).toBe(orders);
-    expect(one).toBe(orders[1]?.customer);
-    expect(Object.isFrozen(one)).toBe(true);
-  });
-
-  it("is recognized only in enabled syntaxes", async () => {
-    const input = ["$temp", "{{ temp }}", "†temp", "variable:temp"];
-    expect(await valueOf(input)).toEqual([72, "{{ temp }}", "†temp", "variable:temp"]);
-    const syntaxes = ["dollar", "mustache", "dagger", "target"] as const;
-    expect(await valueOf(input, { syntaxes })).toEqual([72, 72, 72, 72]);
-  });
+it("a whole reference is the same frozen object that the lookup returned", async () => {
+  const { value } = await resolve({ all: "$orders", one: "${orders[1].customer}", n: 1 });
+  const { all, one } = value as { all: Json; one: Json };
+  expect(all).toBe(orders);
+  expect(one).toBe(orders[1]?.customer);
+  expect(Object.isFrozen(one)).toBe(true);
 });
 
-describe("input without references", () => {
-  it("is not modified, nor is input with references", async () => {
-    const input = deepFreeze({ list: ["$temp", { deep: "t: $temp" }] });
-    expect(await valueOf(input)).toEqual({ list: [72, { deep: "t: 72" }] });
-    expect(input).toEqual({ list: ["$temp", { deep: "t: $temp" }] });
-  });
-
-  it("keeps its keys, even if they look like references or prototypes", async () => {
-    const input: Json = JSON.parse('{"$temp": "$temp", "__proto__": {"a": "$city"}, "p": "x"}');
-    const value = (await valueOf(input)) as object;
-    expect(JSON.stringify(value)).toBe('{"$temp":72,"__proto__":{"a":"New York"},"p":"x"}');
-    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
-  });
+it("a whole reference is recognized only in enabled syntaxes", async () => {
+  const input = ["$temp", "{{ temp }}", "†temp", "variable:temp"];
+  expect(await valueOf(input)).toEqual([72, "{{ temp }}", "†temp", "variable:temp"]);
+  const syntaxes = ["dollar", "mustache", "dagger", "target"] as const;
+  expect(await valueOf(input, { syntaxes })).toEqual([72, 72, 72, 72]);
 });
 
-describe("unknown names", () => {
-  it("stay as written and are listed with similar names", async () => {
-    const { value, unresolved } = await resolve({ a: "$tmp", b: "in $citi, $HOMESTEAD.x" });
-    expect(value).toEqual({ a: "$tmp", b: "in $citi, $HOMESTEAD.x" });
-    expect(unresolved).toMatchObject([
-      { reference: "$tmp", code: "variable_not_found", near: ["temp"] },
-      { reference: "$citi", code: "variable_not_found", near: ["city"] },
-      { reference: "$HOMESTEAD.x", code: "variable_not_found" },
-    ]);
-    expect(unresolved[0]?.message).toContain("Did you mean temp?");
-  });
+it("input without references is not modified, nor is input with references", async () => {
+  const input = deepFreeze({ list: ["$temp", { deep: "t: $temp" }] });
+  expect(await valueOf(input)).toEqual({ list: [72, { deep: "t: 72" }] });
+  expect(input).toEqual({ list: ["$temp", { deep: "t: $temp" }] });
+});
 
-  it("are an error on request, whole or embedded, but not when escaped", async () => {
-    const problem = { code: "variable_not_found", details: { near: ["temp"] } };
-    expect(await problemOf(["$tmp"], { unknown: "error" })).toMatchObject(problem);
-    expect(await problemOf(["is $tmp."], { unknown: "error" })).toMatchObject(problem);
-    expect(await valueOf(["\\$tmp", "$5", "$temp"], { unknown: "error" })).toEqual([
-      "\\$tmp",
-      "$5",
-      72,
-    ]);
-  });
+it("input without references keeps its keys, even if they look like references or prototypes", async () => {
+  const input: Json = JSON.parse('{"$temp": "$temp", "__proto__": {"a": "$city"}, "p": "x"}');
+  const value = (await valueOf(input)) as object;
+  expect(JSON.stringify(value)).toBe('{"$temp":72,"__proto__":{"a":"New York"},"p":"x"}');
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+});
+
+it("unknown names stay as written and are listed with similar names", async () => {
+  const { value, unresolved } = await resolve({ a: "$tmp", b: "in $citi, $HOMESTEAD.x" });
+  expect(value).toEqual({ a: "$tmp", b: "in $citi, $HOMESTEAD.x" });
+  expect(unresolved).toMatchObject([
+    { reference: "$tmp", code: "variable_not_found", near: ["temp"] },
+    { reference: "$citi", code: "variable_not_found", near: ["city"] },
+    { reference: "$HOMESTEAD.x", code: "variable_not_found" },
+  ]);
+  expect(unresolved[0]?.message).toContain("Did you mean temp?");
+});
+
+it("unknown names are an error on request, whole or embedded, but not when escaped", async () => {
+  const problem = { code: "variable_not_found", details: { near: ["temp"] } };
+  expect(await problemOf(["$tmp"], { unknown: "error" })).toMatchObject(problem);
+  expect(await problemOf(["is $tmp."], { unknown: "error" })).toMatchObject(problem);
+  expect(await valueOf(["\\$tmp", "$5", "$temp"], { unknown: "error" })).toEqual([
+    "\\$tmp",
+    "$5",
+    72,
+  ]);
 });
 
 it("an escaped reference loses its backslash if it would have resolved, and only then", async () => {
@@ -109,20 +103,18 @@ it("an escaped reference loses its backslash if it would have resolved, and only
   ]);
 });
 
-describe("alternatives", () => {
-  it("return the first that exists, and stop there", async () => {
-    const { asked, lookup } = counting();
-    expect(await valueOf("†nope || †orders||†temp", dagger, lookup)).toBe(orders);
-    expect(asked.map(({ name }) => name)).toEqual(["nope", "orders"]);
-    expect(await valueOf("†temp && †orders", dagger)).toBe(orders);
-  });
+it("alternatives return the first that exists, and stop there", async () => {
+  const { asked, lookup } = counting();
+  expect(await valueOf("†nope || †orders||†temp", dagger, lookup)).toBe(orders);
+  expect(asked.map(({ name }) => name)).toEqual(["nope", "orders"]);
+  expect(await valueOf("†temp && †orders", dagger)).toBe(orders);
+});
 
-  it("cannot be mixed, and are text inside a longer text", async () => {
-    expect(await problemOf("†temp || †nope && †city", dagger)).toMatchObject({
-      code: "bad_alternatives",
-    });
-    expect(await valueOf("so †temp || †nope", dagger)).toBe("so 72 || †nope");
+it("alternatives cannot be mixed, and are text inside a longer text", async () => {
+  expect(await problemOf("†temp || †nope && †city", dagger)).toMatchObject({
+    code: "bad_alternatives",
   });
+  expect(await valueOf("so †temp || †nope", dagger)).toBe("so 72 || †nope");
 });
 
 describe("bounds", () => {

@@ -39,9 +39,7 @@ function opened(known: Lookup = lookup) {
 /** True if the promise is settled once all pending work has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
-  const settle = () => {
-    settled = true;
-  };
+  const settle = () => void (settled = true);
   promise.then(settle, settle);
   await new Promise(setImmediate);
   return settled;
@@ -70,9 +68,7 @@ describe("a stream of text", () => {
     await odd.writer.write("$odd");
     await Promise.all([
       odd.writer.close(),
-      expect(odd.reader.read()).resolves.toMatchObject({
-        value: `a${pairs.slice(0, -2)}`,
-      }),
+      expect(odd.reader.read()).resolves.toMatchObject({ value: `a${pairs.slice(0, -2)}` }),
     ]);
     expect((await odd.reader.read()).value).toBe("😀");
   });

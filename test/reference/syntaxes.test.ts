@@ -5,35 +5,33 @@ import { nearest } from "../../src/reference/near.ts";
 import { wholeReference, wholeView } from "../../src/reference/reference.ts";
 import { dagger, pickSyntaxes, writerIn } from "../../src/reference/syntaxes.ts";
 
-describe("a text", () => {
-  it("is a whole reference only without anything beside it", () => {
-    const syntaxes = pickSyntaxes(["mustache", "dollar", "dagger", "target"]);
-    const wholes = ["$a.b", "${a.b}", "{{a.b}}", "{{\ta.b  }}", "†a.b", "variable:a.b"];
-    for (const source of wholes) {
-      const reference = { name: "a", path: [{ key: "b" }] };
-      expect(wholeReference(source, syntaxes)).toEqual({ source, reference });
-      expect(wholeReference(`${source} `, syntaxes)).toBeUndefined();
-      expect(wholeReference(` ${source}`, syntaxes)).toBeUndefined();
-      expect(wholeReference(source, [])).toBeUndefined();
-    }
-    for (const other of ["", "$", "${a.b", "{{a.b}", "{{a.b} }", "{a.b}}", "variable:", "file:a"]) {
-      expect(wholeReference(other, syntaxes)).toBeUndefined();
-    }
-  });
+it("a text is a whole reference only without anything beside it", () => {
+  const syntaxes = pickSyntaxes(["mustache", "dollar", "dagger", "target"]);
+  const wholes = ["$a.b", "${a.b}", "{{a.b}}", "{{\ta.b  }}", "†a.b", "variable:a.b"];
+  for (const source of wholes) {
+    const reference = { name: "a", path: [{ key: "b" }] };
+    expect(wholeReference(source, syntaxes)).toEqual({ source, reference });
+    expect(wholeReference(`${source} `, syntaxes)).toBeUndefined();
+    expect(wholeReference(` ${source}`, syntaxes)).toBeUndefined();
+    expect(wholeReference(source, [])).toBeUndefined();
+  }
+  for (const other of ["", "$", "${a.b", "{{a.b}", "{{a.b} }", "{a.b}}", "variable:", "file:a"]) {
+    expect(wholeReference(other, syntaxes)).toBeUndefined();
+  }
+});
 
-  it("is read in the dollar syntax by default, or in the requested ones", () => {
-    expect(pickSyntaxes().map(({ name }) => name)).toEqual(["dollar"]);
-    expect(pickSyntaxes(["target", dagger]).map(({ name }) => name)).toEqual(["target", "dagger"]);
-  });
+it("a text is read in the dollar syntax by default, or in the requested ones", () => {
+  expect(pickSyntaxes().map(({ name }) => name)).toEqual(["dollar"]);
+  expect(pickSyntaxes(["target", dagger]).map(({ name }) => name)).toEqual(["target", "dagger"]);
+});
 
-  it("is visible for 512 characters from the start position", () => {
-    const text = "x".repeat(limits.maxHeldChars);
-    expect(wholeView(text, 1)).toMatchObject({ limit: 512, ended: true, before: -1 });
-    expect(wholeView(text, 0)).toMatchObject({ limit: 512, ended: false });
-    expect(wholeView(`x${text}y`, 1)).toMatchObject({ limit: 513, ended: false, start: 1 });
-    expect(wholeView(text, 0).couldBegin("x")).toBe(true);
-    expect(wholeView(text, 0).isKnown("x")).toBe(true);
-  });
+it("a text is visible for 512 characters from the start position", () => {
+  const text = "x".repeat(limits.maxHeldChars);
+  expect(wholeView(text, 1)).toMatchObject({ limit: 512, ended: true, before: -1 });
+  expect(wholeView(text, 0)).toMatchObject({ limit: 512, ended: false });
+  expect(wholeView(`x${text}y`, 1)).toMatchObject({ limit: 513, ended: false, start: 1 });
+  expect(wholeView(text, 0).couldBegin("x")).toBe(true);
+  expect(wholeView(text, 0).isKnown("x")).toBe(true);
 });
 
 describe("alternatives", () => {
@@ -160,8 +158,7 @@ describe("a similar word", () => {
 
   it("is not searched if the word is longer than a name", () => {
     const word = "a".repeat(limits.maxNameChars);
-    expect(nearest(word, [word])).toEqual([word]);
-    expect(nearest(`${word}a`, [word])).toEqual([]);
+    expect([nearest(word, [word]), nearest(`${word}a`, [word])]).toEqual([[word], []]);
   });
 });
 

@@ -26,9 +26,7 @@ const names = templateNames(templates);
 const parent = temporaryFolder();
 let folder = "";
 let number = 0;
-beforeEach(() => {
-  folder = join(parent, `shop-${number++}`);
-});
+beforeEach(() => void (folder = join(parent, `shop-${number++}`)));
 afterAll(() => rmSync(parent, { recursive: true, force: true }));
 
 const filesOf = (path: string) =>
@@ -48,19 +46,17 @@ const json = (...path: readonly string[]) =>
 const made = (options: { readonly template?: string; readonly byref?: string } = {}) =>
   createProject({ folder, template: "chat", model: "demo", ...options }, templates);
 
-describe("templates", () => {
-  it.each(names)("%s depends on this version of Byref, and on tested versions", (name) => {
-    const { version, dependencies, devDependencies, peerDependencies } = packageJson;
-    const own = json(templates, name, "package.json");
-    expect(own.dependencies["byref"]).toBe(version);
-    const { packages } = json(templates, name, "package-lock.json");
-    const locked = { version, dependencies, peerDependencies };
-    expect(packages["node_modules/byref"]).toMatchObject(locked);
-    expect(JSON.stringify(packages)).not.toMatch(/https?:\/\/[^"]*\.tgz/);
-    const tested: Record<string, string> = { ...devDependencies, ...dependencies };
-    const used = Object.entries({ ...own.dependencies, ...own.devDependencies });
-    expect(used.filter(([of, other]) => of in tested && tested[of] !== other)).toEqual([]);
-  });
+it.each(names)("the template %s depends on this version, and on tested versions", (name) => {
+  const { version, dependencies, devDependencies, peerDependencies } = packageJson;
+  const own = json(templates, name, "package.json");
+  expect(own.dependencies["byref"]).toBe(version);
+  const { packages } = json(templates, name, "package-lock.json");
+  const locked = { version, dependencies, peerDependencies };
+  expect(packages["node_modules/byref"]).toMatchObject(locked);
+  expect(JSON.stringify(packages)).not.toMatch(/https?:\/\/[^"]*\.tgz/);
+  const tested: Record<string, string> = { ...devDependencies, ...dependencies };
+  const used = Object.entries({ ...own.dependencies, ...own.devDependencies });
+  expect(used.filter(([of, other]) => of in tested && tested[of] !== other)).toEqual([]);
 });
 
 /** What Cloudflare's button cannot provision: https://developers.cloudflare.com/workers/platform/deploy-buttons */

@@ -45,11 +45,7 @@ async function frontOfEcho(): Promise<{ port: number; asked: IncomingMessage[] }
   return { port: await front(await listen(inner)), asked };
 }
 
-interface Answer {
-  readonly status: number;
-  readonly head: string;
-  readonly body: string;
-}
+type Answer = { readonly status: number; readonly head: string; readonly body: string };
 
 /** Sends the text unchanged, unlike any client library. */
 function send(port: number, text: string | Buffer): Promise<Answer> {

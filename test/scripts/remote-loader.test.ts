@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { remoteLoader } from "../../scripts/local/remote-loader.ts";
 
 const CODE = { mainModule: "main.js", modules: {} } as unknown as WorkerLoaderWorkerCode;
 
 interface Running extends Promise<unknown>, Disposable {}
 
-interface Entrypoint {
-  run(host: object, job: object): Running;
-}
+type Entrypoint = { run(host: object, job: object): Running };
 
 /** Like workerd's WebSocket, throws if `send` is called after `close`. */
 class FakeSocket extends EventTarget {
@@ -47,44 +45,40 @@ function run(socket: FakeSocket, call: () => Promise<unknown> = async () => ({})
 
 const messagesOf = ({ sent }: FakeSocket) => sent.map((text) => JSON.parse(text) as unknown[]);
 
-describe("a run in a process of its own", () => {
-  afterEach(() => vi.unstubAllGlobals());
+it("a run in a process of its own is sent, returns its result, and ends its process", async () => {
+  const socket = new FakeSocket();
+  const { running, cancel } = run(socket);
+  const sent = [["worker", CODE], ["values", "a", "1"], ["run"]];
+  await vi.waitFor(() => expect(messagesOf(socket)).toEqual(sent));
+  expect(cancel).not.toHaveBeenCalled();
+  socket.dispatchEvent(new MessageEvent("message", { data: '["done", {"console": ""}]' }));
+  expect(await running).toEqual({ console: "" });
+  expect(cancel).toHaveBeenCalledOnce();
+});
 
-  it("is sent, returns its result, and ends its process", async () => {
-    const socket = new FakeSocket();
-    const { running, cancel } = run(socket);
-    const sent = [["worker", CODE], ["values", "a", "1"], ["run"]];
-    await vi.waitFor(() => expect(messagesOf(socket)).toEqual(sent));
-    expect(cancel).not.toHaveBeenCalled();
-    socket.dispatchEvent(new MessageEvent("message", { data: '["done", {"console": ""}]' }));
-    expect(await running).toEqual({ console: "" });
-    expect(cancel).toHaveBeenCalledOnce();
-  });
+it("a run in a process of its own ends if its process ends", async () => {
+  const socket = new FakeSocket();
+  const { running } = run(socket);
+  await vi.waitFor(() => expect(socket.sent).toHaveLength(3));
+  socket.close();
+  await expect(running).rejects.toThrow("has ended");
+});
 
-  it("ends if its process ends", async () => {
-    const socket = new FakeSocket();
-    const { running } = run(socket);
-    await vi.waitFor(() => expect(socket.sent).toHaveLength(3));
-    socket.close();
-    await expect(running).rejects.toThrow("has ended");
-  });
-
-  it("can be cancelled during a tool call, which ends its process", async () => {
-    const unhandled = vi.fn();
-    process.on("unhandledRejection", unhandled);
-    const { promise: working, resolve: finish } = Promise.withResolvers<object>();
-    const socket = new FakeSocket();
-    const call = vi.fn(() => working);
-    const { running, cancel } = run(socket, call);
-    await vi.waitFor(() => expect(socket.sent).toHaveLength(3));
-    socket.dispatchEvent(new MessageEvent("message", { data: '["call", 0, "tool", "{}"]' }));
-    expect(call).toHaveBeenCalledOnce();
-    running[Symbol.dispose]();
-    await expect(running).rejects.toThrow("has ended");
-    finish({ text: "1" });
-    await new Promise((done) => setTimeout(done, 0));
-    process.off("unhandledRejection", unhandled);
-    expect(unhandled).not.toHaveBeenCalled();
-    expect(cancel).toHaveBeenCalledOnce();
-  });
+it("a run in a process of its own can be cancelled during a tool call, which ends its process", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  const { promise: working, resolve: finish } = Promise.withResolvers<object>();
+  const socket = new FakeSocket();
+  const call = vi.fn(() => working);
+  const { running, cancel } = run(socket, call);
+  await vi.waitFor(() => expect(socket.sent).toHaveLength(3));
+  socket.dispatchEvent(new MessageEvent("message", { data: '["call", 0, "tool", "{}"]' }));
+  expect(call).toHaveBeenCalledOnce();
+  running[Symbol.dispose]();
+  await expect(running).rejects.toThrow("has ended");
+  finish({ text: "1" });
+  await new Promise((done) => setTimeout(done, 0));
+  process.off("unhandledRejection", unhandled);
+  expect(unhandled).not.toHaveBeenCalled();
+  expect(cancel).toHaveBeenCalledOnce();
 });

@@ -65,17 +65,13 @@ describe("a state folder", () => {
     });
   }
 
-  it(
-    "has one owner, even if two start at once, and the refusal names it and a remedy",
-    slow,
-    async () => {
-      const owners = await Promise.all([startOwner(), startOwner()]);
-      const [{ child: { pid } = {} } = {}, ...others] = owners.filter(({ family }) => family);
-      expect(others).toEqual([]);
-      const refusal = `is in use by process ${pid}, .*listens on port 8787.*kill ${pid}.*STATE_DIR`;
-      await expect(lockState(folder, 1)).rejects.toThrow(new RegExp(refusal));
-    },
-  );
+  it("has one owner, even if two start at once, whom the refusal names", slow, async () => {
+    const owners = await Promise.all([startOwner(), startOwner()]);
+    const [{ child: { pid } = {} } = {}, ...others] = owners.filter(({ family }) => family);
+    expect(others).toEqual([]);
+    const refusal = `is in use by process ${pid}, .*listens on port 8787.*kill ${pid}.*STATE_DIR`;
+    await expect(lockState(folder, 1)).rejects.toThrow(new RegExp(refusal));
+  });
 
   it("is released when its owner is killed, together with the owner's processes", async () => {
     const { child, family = [] } = await startOwner();
@@ -84,33 +80,26 @@ describe("a state folder", () => {
     await (await lockState(folder, 1)).release();
   });
 
-  it.each([0, 3])(
-    "is cleared by its next owner if all processes but one were killed (%i)",
-    async (left) => {
-      const { child, family = [] } = await startOwner();
-      const killed = family.filter((_, index) => index !== left);
-      for (const pid of killed) process.kill(pid, "SIGSTOP");
-      child.kill("SIGKILL");
-      for (const pid of killed) process.kill(pid, "SIGKILL");
-      await new Promise((done) => child.once("exit", done));
-      const lock = await lockState(folder, 1);
-      expect(family.filter(isRunning)).toEqual([]);
-      expect(processesMarked(lock.mark)).toEqual([]);
-      await lock.release();
-    },
-  );
+  it.each([0, 3])("is cleared by the next if all processes but %i were killed", async (left) => {
+    const { child, family = [] } = await startOwner();
+    const killed = family.filter((_, index) => index !== left);
+    for (const pid of killed) process.kill(pid, "SIGSTOP");
+    child.kill("SIGKILL");
+    for (const pid of killed) process.kill(pid, "SIGKILL");
+    await new Promise((done) => child.once("exit", done));
+    const lock = await lockState(folder, 1);
+    expect([family.filter(isRunning), processesMarked(lock.mark)]).toEqual([[], []]);
+    await lock.release();
+  });
 
   // Stands in for a read-only folder, which root could write to.
-  it.each(["file", "file/below", "taken"])(
-    "that cannot be used is reported with a remedy: %s",
-    async (name) => {
-      writeFileSync(join(folder, "file"), "");
-      mkdirSync(join(folder, "taken/lock.sqlite"), { recursive: true });
-      const path = join(folder, name);
-      const refusal = `The state folder ${path} cannot be used: .*Set STATE_DIR`;
-      await expect(lockState(path, 1)).rejects.toThrow(new RegExp(refusal));
-    },
-  );
+  it.each(["file", "file/below", "taken"])("that is unusable is reported: %s", async (name) => {
+    writeFileSync(join(folder, "file"), "");
+    mkdirSync(join(folder, "taken/lock.sqlite"), { recursive: true });
+    const path = join(folder, name);
+    const refusal = `The state folder ${path} cannot be used: .*Set STATE_DIR`;
+    await expect(lockState(path, 1)).rejects.toThrow(new RegExp(refusal));
+  });
 
   it("is not blocked by a dead owner's file, even if its process id was reused", async () => {
     await (await lockState(folder, 1)).release();

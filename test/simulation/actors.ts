@@ -22,9 +22,7 @@ import {
 } from "./plan.ts";
 import type { World } from "./world.ts";
 
-export function questionText(turn: number): string {
-  return `Please do turn ${turn}.`;
-}
+export const questionText = (turn: number): string => `Please do turn ${turn}.`;
 
 /**
  * Returns a model that follows the plan. It goes by the prompt alone: the same prompt gets the same answer.
@@ -140,19 +138,11 @@ export function agentOf(world: World): Agent {
 /** Created once, because creating it takes longer than a turn. */
 const inputSchema = jsonSchema<Input>({
   type: "object",
-  properties: {
-    gives: { type: "string", enum: [...GIVES] },
-    about: { type: "string" },
-    of: {},
-  },
+  properties: { gives: { type: "string", enum: [...GIVES] }, about: { type: "string" }, of: {} },
   required: ["gives", "about"],
 });
 
-interface Input {
-  readonly gives: Gives;
-  readonly about: string;
-  readonly of?: unknown;
-}
+type Input = { readonly gives: Gives; readonly about: string; readonly of?: unknown };
 
 function toolOf(name: ToolName, world: World): ToolSet[string] {
   return tool({

@@ -23,9 +23,7 @@ export type Request =
       readonly approvals: readonly ApprovalResponse[];
     };
 
-export function answerId(turn: number): string {
-  return `answer-${turn}`;
-}
+export const answerId = (turn: number): string => `answer-${turn}`;
 
 /** The memory of an object, which a crash takes away. Uses the layers below as `edge` does. */
 export class SimulatedObject {

@@ -68,9 +68,7 @@ interface PlannedTurn {
   readonly decidesOneByOne: boolean;
 }
 
-export interface Plan {
-  readonly turns: readonly PlannedTurn[];
-}
+export type Plan = { readonly turns: readonly PlannedTurn[] };
 
 export const NAMES = ["report", "notes", "state"] as const;
 

@@ -1,7 +1,6 @@
 import { Random } from "../chaos/random.ts";
-import { isUnknown, type Outcome } from "./checks.ts";
+import { isUnknown, type Outcome, compare } from "./checks.ts";
 import { Broken } from "./client.ts";
-import { compare } from "./checks.ts";
 import { samples } from "../support/slow.ts";
 import { planFrom } from "./plan.ts";
 import { type Disturbance, simulate, UNDISTURBED } from "./simulate.ts";

@@ -259,20 +259,13 @@ class Simulation {
 }
 
 /** A turn in progress. */
-interface Playing {
-  result?: TurnResult;
-  error?: unknown;
-}
+type Playing = { result?: TurnResult; error?: unknown };
 
 function watched(turn: Promise<TurnResult>): Playing {
   const playing: Playing = {};
   turn.then(
-    (result) => {
-      playing.result = result;
-    },
-    (error: unknown) => {
-      playing.error = error;
-    },
+    (result) => void (playing.result = result),
+    (error: unknown) => void (playing.error = error),
   );
   return playing;
 }

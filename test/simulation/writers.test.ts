@@ -1,5 +1,4 @@
-import { tool } from "ai";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
@@ -7,6 +6,7 @@ import { SqlStore } from "../../src/store/sql-store.ts";
 import { json, MORE_WRITERS, WRITERS } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
+import { toolOf } from "../support/tool-of.ts";
 
 const DIRECTORY = {
   idFromName: (name: string) => name,
@@ -21,16 +21,13 @@ let looks = 0;
 let pays = 0;
 let answer: (said: string) => void = () => undefined;
 
-const look = tool({
-  inputSchema: z.object({ call: z.string() }),
-  execute: () => {
-    looks++;
-    return new Promise<string>((resolve) => (answer = resolve));
-  },
+const look = toolOf({ call: z.string() }, () => {
+  looks++;
+  return new Promise<string>((resolve) => (answer = resolve));
 });
 
 /** May run once only. */
-const pay = tool({ inputSchema: z.object({}), execute: () => `paid ${++pays}` });
+const pay = toolOf({}, () => `paid ${++pays}`);
 
 const looking: Step = [toolCall("look", { call: "1" }), finish("tool-calls")];
 const saying: Step = [text("Done"), finish()];
@@ -88,11 +85,6 @@ beforeEach(() => {
   // Timers of a killed process fail because they find no database.
   vi.spyOn(console, "error").mockImplementation(() => undefined);
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
-
 /** Kills and restarts the process. The work must resume without a request. */
 async function expectResumed(runtime: NodeRuntime): Promise<void> {
   const before = looks;

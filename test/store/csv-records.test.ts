@@ -6,8 +6,7 @@ import type { ReadingOptions } from "../../src/store/bytes/receive.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import * as limits from "../../src/limits.ts";
 import { parsedJson } from "../../src/value/json.ts";
-import { cutAt } from "../contract/store-content.ts";
-import { streamed } from "../contract/store-content.ts";
+import { cutAt, streamed } from "../contract/store-content.ts";
 import { slow } from "../support/slow.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
@@ -216,10 +215,7 @@ describe("a CSV", () => {
           // compares a key with that of the previous object without resolving its escapes, which begin with a
           // backslash.
           cell.map((name) => name.replaceAll("\\", "").trim() || "x"),
-          {
-            minLength: columns,
-            maxLength: columns,
-          },
+          { minLength: columns, maxLength: columns },
         ),
         rows: fc.array(fc.array(cell, { minLength: columns, maxLength: columns }), {
           minLength: rows,

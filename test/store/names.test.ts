@@ -79,57 +79,54 @@ describe("the name for a call", () => {
   });
 });
 
-describe("an identifier", () => {
-  it("consists of letters, digits and inner underscores, and is idempotent", () => {
-    fc.assert(
-      fc.property(fc.oneof(anyText, wordText), (text) => {
-        const identifier = toIdentifier(text);
-        expect(identifier).toMatch(/^([A-Za-z0-9](\w*[A-Za-z0-9])?)?$/);
-        expect(toIdentifier(identifier)).toBe(identifier);
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  it.each([
-    ["get-weather", "get_weather"],
-    ["  a  --  b  ", "a_b"],
-    ["Ångström", "Angstrom"],
-    ["ﬁle①", "file1"],
-    ["日本", ""],
-    ["\ud800x\udc00", "x"],
-    ["Keep Case", "Keep_Case"],
-  ])("of %j is %j", (text, identifier) => {
-    expect(toIdentifier(text)).toBe(identifier);
-  });
-});
-
-describe("a name chosen by a caller", () => {
-  it("is valid exactly if it matches the grammar", () => {
-    fc.assert(
-      fc.property(fc.oneof(anyText, wordText, validName), (text) => {
-        expect(isValidName(text)).toBe(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(text));
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  it.each(["", "7up", "a-b", "a b", "a.b", "é", "a\n", "a\u0000", "$a"])("cannot be %j", (name) => {
-    expect(() => requireName(name)).toThrow(expect.objectContaining({ code: "bad_name" }));
-  });
-});
-
-describe("splitNumber", () => {
-  it("returns the base and the number after it", () => {
-    fc.assert(
-      fc.property(validName, fc.nat({ max: 999_999_999 }), (base, number) => {
-        expect(splitNumber(`${base}_${number}`)).toEqual({ base, number });
-      }),
-    );
-  });
-
-  it.each(["orders", "orders_", "_7", "7", "_", "", "orders7", "orders_7a", "orders_7_"])(
-    "finds no number in %j",
-    (name) => expect(splitNumber(name)).toBeUndefined(),
+it("an identifier consists of letters, digits and inner underscores, and is idempotent", () => {
+  fc.assert(
+    fc.property(fc.oneof(anyText, wordText), (text) => {
+      const identifier = toIdentifier(text);
+      expect(identifier).toMatch(/^([A-Za-z0-9](\w*[A-Za-z0-9])?)?$/);
+      expect(toIdentifier(identifier)).toBe(identifier);
+    }),
+    { numRuns: 500 },
   );
 });
+
+it.each([
+  ["get-weather", "get_weather"],
+  ["  a  --  b  ", "a_b"],
+  ["Ångström", "Angstrom"],
+  ["ﬁle①", "file1"],
+  ["日本", ""],
+  ["\ud800x\udc00", "x"],
+  ["Keep Case", "Keep_Case"],
+])("an identifier of %j is %j", (text, identifier) => {
+  expect(toIdentifier(text)).toBe(identifier);
+});
+
+it("a name chosen by a caller is valid exactly if it matches the grammar", () => {
+  fc.assert(
+    fc.property(fc.oneof(anyText, wordText, validName), (text) => {
+      expect(isValidName(text)).toBe(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(text));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it.each(["", "7up", "a-b", "a b", "a.b", "é", "a\n", "a\u0000", "$a"])(
+  "a chosen name cannot be %j",
+  (name) => {
+    expect(() => requireName(name)).toThrow(expect.objectContaining({ code: "bad_name" }));
+  },
+);
+
+it("splitNumber returns the base and the number after it", () => {
+  fc.assert(
+    fc.property(validName, fc.nat({ max: 999_999_999 }), (base, number) => {
+      expect(splitNumber(`${base}_${number}`)).toEqual({ base, number });
+    }),
+  );
+});
+
+it.each(["orders", "orders_", "_7", "7", "_", "", "orders7", "orders_7a", "orders_7_"])(
+  "splitNumber finds no number in %j",
+  (name) => expect(splitNumber(name)).toBeUndefined(),
+);

@@ -21,53 +21,49 @@ function inBucket(blobs: MemoryBlobs, sql = migratedSql()): SqlStore {
   return new SqlStore(sql, { bucket: { blobs, prefix: "c/" } });
 }
 
-describe("a part of a stored value", () => {
-  const paths: readonly Path[] = [
-    [{ each: true }, { key: "id" }],
-    [{ each: true }, { key: "tags" }, { index: 0 }],
-    [{ each: true }, { key: "odd" }],
-    [{ each: true }, { key: "tags" }, { each: true }],
-    // A failed reading reports the nearest existing path.
-    [{ each: true }, { key: "tag" }],
-    [{ each: true }, { key: "tags" }, { index: 2 }],
-    [{ each: true }, { key: "id" }, { key: "x" }],
-    [{ each: true }, { index: 0 }],
-    [{ index: -1 }, { key: "odd" }],
-    [{ index: 5_999 }, { key: "tags" }],
-    [{ index: 6_000 }],
-    [{ index: -6_001 }],
-    [{ from: -2 }],
-    [{ to: 1 }, { each: true }, { key: "id" }],
-    [{ from: 3_000, to: 3_001 }, { index: 1 }],
-    [{ from: 7, to: 7 }],
-    [{ from: 9, to: 3 }, { index: 0 }],
-    [{ from: 9, to: 3 }, { each: true }, { key: "id" }],
-    [{ key: "id" }],
-  ];
+const paths: readonly Path[] = [
+  [{ each: true }, { key: "id" }],
+  [{ each: true }, { key: "tags" }, { index: 0 }],
+  [{ each: true }, { key: "odd" }],
+  [{ each: true }, { key: "tags" }, { each: true }],
+  // A failed reading reports the nearest existing path.
+  [{ each: true }, { key: "tag" }],
+  [{ each: true }, { key: "tags" }, { index: 2 }],
+  [{ each: true }, { key: "id" }, { key: "x" }],
+  [{ each: true }, { index: 0 }],
+  [{ index: -1 }, { key: "odd" }],
+  [{ index: 5_999 }, { key: "tags" }],
+  [{ index: 6_000 }],
+  [{ index: -6_001 }],
+  [{ from: -2 }],
+  [{ to: 1 }, { each: true }, { key: "id" }],
+  [{ from: 3_000, to: 3_001 }, { index: 1 }],
+  [{ from: 7, to: 7 }],
+  [{ from: 9, to: 3 }, { index: 0 }],
+  [{ from: 9, to: 3 }, { each: true }, { key: "id" }],
+  [{ key: "id" }],
+];
 
-  it.each(paths.map((path) => [JSON.stringify(path), path] as const))(
-    "equals the same part of the whole value, found or missing: %s",
-    async (_, path) => {
-      const store = new SqlStore(migratedSql());
-      await store.save({ name: "rows", value: rows });
-      store.forget();
-      expect(await store.readPath("rows", path)).toEqual(readPath(rows, path));
-    },
-  );
-});
+it.each(paths.map((path) => [JSON.stringify(path), path] as const))(
+  "a part of a stored value equals the same part of the whole value, found or missing: %s",
+  async (_, path) => {
+    const store = new SqlStore(migratedSql());
+    await store.save({ name: "rows", value: rows });
+    store.forget();
+    expect(await store.readPath("rows", path)).toEqual(readPath(rows, path));
+  },
+);
 
-describe("a value in the bucket", () => {
-  it("cannot be read without its bucket or with an incomplete object", async () => {
-    const blobs = new MemoryBlobs();
-    const sql = migratedSql();
-    const store = inBucket(blobs, sql);
-    const image = bytesContent(new Uint8Array(70_000), "image/png");
-    await store.save({ name: "image", value: image });
-    await expectFailure(async () => bytesOf(new SqlStore(sql), "image"), "bad_configuration");
-    const [key = ""] = await blobs.list("");
-    await blobs.put(key, new Uint8Array(69_999));
-    await expectFailure(async () => bytesOf(inBucket(blobs, sql), "image"), "internal");
-  });
+it("a value in the bucket cannot be read without its bucket or with an incomplete object", async () => {
+  const blobs = new MemoryBlobs();
+  const sql = migratedSql();
+  const store = inBucket(blobs, sql);
+  const image = bytesContent(new Uint8Array(70_000), "image/png");
+  await store.save({ name: "image", value: image });
+  await expectFailure(async () => bytesOf(new SqlStore(sql), "image"), "bad_configuration");
+  const [key = ""] = await blobs.list("");
+  await blobs.put(key, new Uint8Array(69_999));
+  await expectFailure(async () => bytesOf(inBucket(blobs, sql), "image"), "internal");
 });
 
 describe("streamed content", () => {
@@ -86,17 +82,13 @@ describe("streamed content", () => {
     expect(await store.read("v")).toEqual(existing);
   });
 
-  it(
-    "is written below a path as an array, and leaves nothing else in the bucket",
-    slow,
-    async () => {
-      const blobs = new MemoryBlobs();
-      const store = inBucket(blobs);
-      await store.save({ name: "v", value: { a: 1, b: 2 } });
-      await store.save({ name: "v", value: await received(store), path: [{ key: "a" }] });
-      expect(await store.read("v")).toEqual({ a: Array(9).fill("x".repeat(MIB)), b: 2 });
-      await store.sweep();
-      expect(await blobs.list("")).toHaveLength(1);
-    },
-  );
+  it("is written below a path as an array, and leaves nothing in the bucket", slow, async () => {
+    const blobs = new MemoryBlobs();
+    const store = inBucket(blobs);
+    await store.save({ name: "v", value: { a: 1, b: 2 } });
+    await store.save({ name: "v", value: await received(store), path: [{ key: "a" }] });
+    expect(await store.read("v")).toEqual({ a: Array(9).fill("x".repeat(MIB)), b: 2 });
+    await store.sweep();
+    expect(await blobs.list("")).toHaveLength(1);
+  });
 });

@@ -27,8 +27,6 @@ server.registerTool("page", { inputSchema, annotations: { readOnlyHint: true } }
 server.registerTool(
   "first_word",
   { inputSchema: z.object({ text: z.string() }), annotations: { readOnlyHint: true } },
-  ({ text }) => ({
-    content: [{ type: "text", text: `${text.split(" ")[0]} of ${text.length}` }],
-  }),
+  ({ text }) => ({ content: [{ type: "text", text: `${text.split(" ")[0]} of ${text.length}` }] }),
 );
 await server.connect(new StdioServerTransport());

@@ -17,6 +17,7 @@ import {
   withToolVariables,
 } from "../../packages/adapters/src/agent.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
+import { toolOf } from "./tool-of.ts";
 
 type Settings = ToolLoopAgentSettings<never, ToolSet>;
 type Approval = {
@@ -56,12 +57,9 @@ export class ApprovingAgent {
           return "sent";
         },
       }),
-      put: tool({
-        inputSchema: z.object({ name: z.string(), value: z.string() }),
-        execute: async ({ name, value }) => {
-          await this.store.save({ name, value });
-          return "saved";
-        },
+      put: toolOf({ name: z.string(), value: z.string() }, async ({ name, value }) => {
+        await this.store.save({ name, value });
+        return "saved";
       }),
     };
     const settings: Settings = {

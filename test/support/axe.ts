@@ -14,9 +14,7 @@ const ALL = "{ resultTypes: ['violations'] }";
 const COLORS = "{ resultTypes: ['violations'], runOnly: ['color-contrast'] }";
 
 /** Returns axe's violations of any impact, with their elements. */
-export async function barriersOn(page: Page): Promise<readonly string[]> {
-  return violations(page, ALL);
-}
+export const barriersOn = async (page: Page): Promise<readonly string[]> => violations(page, ALL);
 
 /** Returns all violations in the current theme, and colour contrast violations in the other one. */
 export async function barriersInBoth(page: Page): Promise<readonly string[]> {

@@ -38,30 +38,18 @@ export interface PageOptions {
   readonly beside?: Page;
 }
 
-export interface BrowserPage {
-  readonly page: Page;
-  /** Thrown errors, and warnings and errors on the console. */
-  readonly complaints: readonly string[];
-  /** All requested URLs. */
-  readonly asked: readonly string[];
-  close(): Promise<void>;
-}
-
-export interface TestBrowser {
-  /** Opens a page, with a new profile unless it is beside another page. */
-  open(url: string, options?: PageOptions): Promise<BrowserPage>;
-  stop(): Promise<void>;
-}
+export type BrowserPage = Awaited<ReturnType<Awaited<ReturnType<typeof startBrowser>>["open"]>>;
 
 /** A real Chromium from an npm package, with software rendering. */
-export async function startBrowser(): Promise<TestBrowser> {
+export async function startBrowser() {
   const browser: Browser = await playwright.launch({
     executablePath: await chromiumPath(),
     // Without the package's default arguments, because they turn off protections of the page.
     args: ["--no-sandbox", "--headless=shell"],
   });
   return {
-    open: async (url, options = {}) => {
+    /** Opens a page, with a new profile unless it is beside another page. */
+    open: async (url: string, options: PageOptions = {}) => {
       const context = options.beside?.context() ?? (await newProfile(browser, options));
       const page = await context.newPage();
       const complaints: string[] = [];
@@ -74,6 +62,7 @@ export async function startBrowser(): Promise<TestBrowser> {
       page.on("websocket", (socket) => asked.push(socket.url()));
       await page.goto(url);
       const close = () => (options.beside === undefined ? context.close() : page.close());
+      // Thrown errors, warnings and errors on the console, and all requested URLs.
       return { page, complaints, asked, close };
     },
     stop: () => browser.close(),

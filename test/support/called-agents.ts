@@ -1,4 +1,4 @@
-import { tool, type UIMessageChunk } from "ai";
+import type { UIMessageChunk } from "ai";
 import * as z from "zod";
 import { ByrefError } from "../../src/errors.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -19,6 +19,7 @@ import {
   toolCall,
 } from "../../packages/testing/src/testing.ts";
 import { Conversation, type ConversationOptions, START_MS } from "./turn.ts";
+import { toolOf } from "./tool-of.ts";
 
 /** An agent, and the steps of its model. */
 export interface Role extends Partial<Omit<Agent, "name">> {
@@ -96,13 +97,10 @@ export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }:
 export function echoing() {
   const taken: unknown[] = [];
   const keys: unknown[] = [];
-  const act = tool({
-    inputSchema: z.object({ n: z.unknown() }),
-    execute: ({ n }, options) => {
-      taken.push(n);
-      keys.push((options as { idempotencyKey?: string }).idempotencyKey);
-      return n;
-    },
+  const act = toolOf({ n: z.unknown() }, ({ n }, options) => {
+    taken.push(n);
+    keys.push((options as { idempotencyKey?: string }).idempotencyKey);
+    return n;
   });
   return { taken, keys, act };
 }

@@ -47,10 +47,7 @@ export async function failureOf(work: Promise<unknown>): Promise<ClientError> {
 }
 
 /** How a connection breaks: after a number of frames and a part of the next. */
-export interface Cut {
-  readonly frames: number;
-  readonly how: "fails" | "ends" | "is silent";
-}
+export type Cut = { readonly frames: number; readonly how: "fails" | "ends" | "is silent" };
 
 /** Breaks the first connections as `cuts` describes; later ones work. */
 export function breaking(own: OwnRuntime, cuts: readonly Cut[], onSilence = () => {}) {

@@ -8,11 +8,7 @@ import { START_MS } from "./turn.ts";
 export const BUDGET = 4_000;
 
 export function dataIn(sql = new NodeSql()): ConversationData {
-  return new ConversationData(sql, {
-    bucket: undefined,
-    retention: {},
-    onAccess: () => undefined,
-  });
+  return new ConversationData(sql, { bucket: undefined, retention: {}, onAccess: () => undefined });
 }
 
 export function optionsFor(data: ConversationData, maxChars = BUDGET): CompactionOptions {

@@ -25,12 +25,8 @@ export async function workOf(sql: Counted, work: () => unknown): Promise<DoneWor
     if (Array.isArray(listed)) done.visited += listed.length;
   };
   const restore = [
-    watch(JSON, "stringify", (text) => {
-      done.serialized += String(text).length;
-    }),
-    watch(JSON, "parse", (_value, [text]) => {
-      done.parsed += String(text).length;
-    }),
+    watch(JSON, "stringify", (text) => void (done.serialized += String(text).length)),
+    watch(JSON, "parse", (_value, [text]) => void (done.parsed += String(text).length)),
     ...["keys", "values", "entries"].map((name) => watch(Object, name, visit)),
     watch(Array.prototype, "slice", visit),
   ];

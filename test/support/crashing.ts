@@ -37,11 +37,7 @@ class RefusingSql extends NodeSql {
 }
 
 /** A conversation as one process sees it. */
-interface Process {
-  readonly store: SqlStore;
-  readonly history: History;
-  readonly journal: Journal;
-}
+type Process = { readonly store: SqlStore; readonly history: History; readonly journal: Journal };
 
 /** A conversation whose processes can end. Memory is then lost, and pending work never completes. */
 export class Crashing {

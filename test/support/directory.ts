@@ -10,10 +10,7 @@ export interface Listed {
   readonly updatedAt: string;
 }
 
-interface List {
-  readonly conversations: readonly Listed[];
-  readonly next?: string;
-}
+type List = { readonly conversations: readonly Listed[]; readonly next?: string };
 
 export interface Tenant {
   readonly name: string;

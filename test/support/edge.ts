@@ -24,9 +24,7 @@ export function callWith(settings: Readonly<Record<string, string>>): Call {
 export const call = callWith({ AUTH: "none" });
 
 /** Id of a new conversation. */
-export function newId(): string {
-  return crypto.randomUUID();
-}
+export const newId = (): string => crypto.randomUUID();
 
 /** The Durable Object of a conversation. */
 export function objectOf(id: string, tenant = "local") {
@@ -64,10 +62,7 @@ export function textOf(message: UIMessage | undefined): string {
   return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-export interface MessagePage {
-  readonly messages: readonly UIMessage[];
-  readonly next?: string;
-}
+export type MessagePage = { readonly messages: readonly UIMessage[]; readonly next?: string };
 
 export async function messagesOf(id: string, query = ""): Promise<MessagePage> {
   const response = await call("GET", `/conversations/${id}/messages${query}`);

@@ -71,10 +71,7 @@ export async function watchEvents(
   return new EventReader(await call("GET", `/conversations/${id}/events${query}`, init));
 }
 
-interface EventPage {
-  readonly events: readonly ConversationEvent[];
-  readonly next?: number;
-}
+type EventPage = { readonly events: readonly ConversationEvent[]; readonly next?: number };
 
 export async function eventPage(id: string, query = ""): Promise<EventPage> {
   const response = await call("GET", `/conversations/${id}/events${query}`);

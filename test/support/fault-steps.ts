@@ -3,9 +3,7 @@ import { getToolName, isToolUIPart, type UIMessage } from "ai";
 import type { Step } from "../../packages/testing/src/testing.ts";
 
 /** Never settles. */
-export function never(): Promise<never> {
-  return new Promise(() => undefined);
-}
+export const never = (): Promise<never> => new Promise(() => undefined);
 
 /** An endpoint that answers with this status. */
 export function status(statusCode: number, responseHeaders: Record<string, string> = {}): Step {

@@ -26,6 +26,4 @@ export async function list(id: string, query = ""): Promise<FilePage> {
 }
 
 /** The folder that a conversation's turns write to. */
-export function folderOf(id: string): R2Files {
-  return new R2Files(env.BLOBS, `${objectOf(id).id}/`);
-}
+export const folderOf = (id: string): R2Files => new R2Files(env.BLOBS, `${objectOf(id).id}/`);

@@ -4,24 +4,22 @@ import type { Json } from "../../src/value/json.ts";
 import { nearest } from "../../src/reference/near.ts";
 
 /** A call, as a model writes it. */
-export interface Call {
-  readonly tool: string;
-  readonly input: Readonly<Record<string, Json>>;
-}
+export type Call = { readonly tool: string; readonly input: Readonly<Record<string, Json>> };
 
 /** The next step of a model that knows only the error text and takes it literally. */
 type Next = Call | "goes on without it" | "is lost";
 
-interface Rule {
-  readonly says: RegExp;
-  next(call: Call, found: readonly string[]): Next | undefined;
-}
+/** A rule follows a text, or does not. */
+type Rule = readonly [
+  says: RegExp,
+  next: (call: Call, first: string, second: string, third: string) => Next | undefined,
+];
 
 /** Follows the text of an error. The first rule that the text fits and that changes the call decides. */
 export function followError(text: string, call: Call): Next {
-  for (const { says, next } of rules) {
-    const found = says.exec(text);
-    const followed = found === null ? undefined : next(call, found.slice(1).map(String));
+  for (const [says, next] of rules) {
+    const [, first = "", second = "", third = ""] = says.exec(text) ?? [];
+    const followed = says.test(text) ? next(call, first, second, third) : undefined;
     if (followed !== undefined && JSON.stringify(followed) !== JSON.stringify(call))
       return followed;
   }
@@ -39,8 +37,11 @@ function swapped(call: Call, advice: string): Call | undefined {
 
 function replaced(call: Call, wrong: string, right: string): Call {
   const pattern = new RegExp(`(?<![\\w])${escaped(wrong)}(?![\\w])`, "gu");
-  const text = JSON.stringify(call.input).replace(pattern, () => right);
-  return { ...call, input: JSON.parse(text) as Call["input"] };
+  return rewritten(call, (text) => text.replace(pattern, () => right));
+}
+
+function rewritten(call: Call, rewrite: (text: string) => string): Call {
+  return { ...call, input: JSON.parse(rewrite(JSON.stringify(call.input))) as Call["input"] };
 }
 
 function escaped(text: string): string {
@@ -85,82 +86,52 @@ function columnOf(shape: string, type: string): string | undefined {
 
 const rules: readonly Rule[] = [
   // References and names that exist.
-  {
-    says: /\$(\w[^\s"]*) leads nowhere\..* Did you mean (\w+(?:\.|\[).*?)\?/u,
-    next: (call, [wrong = "", right = ""]) => {
-      const text = JSON.stringify(call.input).replaceAll(`$${wrong}`, () => `$${right}`);
-      return { ...call, input: JSON.parse(text) as Call["input"] };
-    },
-  },
-  {
-    says: /leads nowhere\. (\S+) is (?:null|a \w+)/u,
-    next: (call, [existing = ""]) => {
-      const text = JSON.stringify(call.input).replace(/\$\w[^\s"]*/u, () => `$${existing}`);
-      return { ...call, input: JSON.parse(text) as Call["input"] };
-    },
-  },
-  { says: /Did you mean:? \$?(\w+)/u, next: (call, [name = ""]) => ({ ...retool(call, name) }) },
-  { says: /Did you mean:? \$?(\w+)/u, next: (call, [name = ""]) => swapped(call, name) },
-  { says: /The nearest is (\w+)\./u, next: (call, [name = ""]) => swapped(call, name) },
-  {
-    says: /The nearest is line \d+: (.+)$/mu,
-    next: (call, [line = ""]) => {
-      const [edit] = call.input.edits as readonly Readonly<Record<string, Json>>[];
-      return { ...call, input: { ...call.input, edits: [{ ...edit, find: line }] } };
-    },
-  },
-  {
+  [
+    /\$(\w[^\s"]*) leads nowhere\..* Did you mean (\w+(?:\.|\[).*?)\?/u,
+    (call, wrong, right) =>
+      rewritten(call, (text) => text.replaceAll(`$${wrong}`, () => `$${right}`)),
+  ],
+  [
+    /leads nowhere\. (\S+) is (?:null|a \w+)/u,
+    (call, existing) =>
+      rewritten(call, (text) => text.replace(/\$\w[^\s"]*/u, () => `$${existing}`)),
+  ],
+  [/Did you mean:? \$?(\w+)/u, retool],
+  [/Did you mean:? \$?(\w+)/u, swapped],
+  [/The nearest is (\w+)\./u, swapped],
+  [/The nearest is line \d+: (.+)$/mu, (call, line) => withEdit(call, { find: line })],
+  [
     // Uses the expected type, if the text names one.
-    says: /^([^]*)\$(\w+)\S* is not a variable\. There are (.+)\.$/mu,
-    next: (call, [before = "", wrong = "", list = ""]) => {
+    /^([^]*)\$(\w+)\S* is not a variable\. There are (.+)\.$/mu,
+    (call, before, wrong, list) => {
       const [, type = "\\w+"] = /expected (array|string|object|number)/u.exec(before) ?? [];
       const [, right] = new RegExp(`\\$(\\w+) \\(${type}\\)`, "u").exec(list) ?? [];
       return right === undefined ? undefined : replaced(call, wrong, right);
     },
-  },
-  {
-    says: /is not a variable\. Call list_variables\.$/mu,
-    next: () => ({ tool: "list_variables", input: {} }),
-  },
-  {
-    says: /There is no tool \S+ There are: (\w+)/u,
-    next: (call, [tool = ""]) => ({ ...call, tool }),
-  },
-  {
-    says: /^\S+ \/(\w+) leads nowhere\. The value has the keys (\w+)/u,
-    next: (call, [wrong = "", key = ""]) => replaced(call, wrong, key),
-  },
-  {
-    says: /leads nowhere\. (\S+) has length (\d+)/u,
-    next: (call, [array = "", length = ""]) => {
-      const text = JSON.stringify(call.input).replace(
-        new RegExp(`${escaped(array)}(\\[\\d+\\]|\\.\\w+)`, "u"),
-        () => `${array}[${Number(length) - 1}]`,
-      );
-      return { ...call, input: JSON.parse(text) as Call["input"] };
+  ],
+  [/is not a variable\. Call list_variables\.$/mu, () => ({ tool: "list_variables", input: {} })],
+  [/There is no tool \S+ There are: (\w+)/u, (call, tool) => ({ ...call, tool })],
+  [/^\S+ \/(\w+) leads nowhere\. The value has the keys (\w+)/u, replaced],
+  [
+    /leads nowhere\. (\S+) has length (\d+)/u,
+    (call, array, length) => {
+      const past = new RegExp(`${escaped(array)}(\\[\\d+\\]|\\.\\w+)`, "u");
+      const last = `${array}[${Number(length) - 1}]`;
+      return rewritten(call, (text) => text.replace(past, () => last));
     },
-  },
-  {
-    says: /There is no table (\w+)\. The newest variables are (\w+)/u,
-    next: (call, [wrong = "", right = ""]) => replaced(call, wrong, right),
-  },
-  {
-    says: /no such column: (\w+)[^]*Tables: \w+\((\w+)/u,
-    next: (call, [wrong = "", right = ""]) => replaced(call, wrong, right),
-  },
+  ],
+  [/There is no table (\w+)\. The newest variables are (\w+)/u, replaced],
+  [/no such column: (\w+)[^]*Tables: \w+\((\w+)/u, replaced],
   // Values that fit.
-  {
-    says: /: (\w+)\.0: Invalid input: expected (\w+), received object[^]*\. \$\w+ is (\{.+\}\[\])\./u,
-    next: (call, [key = "", type = "", shape = ""]) =>
+  [
+    /: (\w+)\.0: Invalid input: expected (\w+), received object[^]*\. \$\w+ is (\{.+\}\[\])\./u,
+    (call, key, type, shape) =>
       set(call, key, `${String(call.input[key])}[*].${columnOf(shape, type) ?? ""}`),
-  },
-  {
-    says: /: ([\w.]+): Invalid option: expected one of "(\w+)"/u,
-    next: (call, [key = "", option = ""]) => set(call, key, option),
-  },
-  {
-    says: /: ([\w.]+): Too big: expected string to have <=(\d+) characters/u,
-    next: (call, [key = "", length = ""]) => {
+  ],
+  [/: ([\w.]+): Invalid option: expected one of "(\w+)"/u, set],
+  [
+    /: ([\w.]+): Too big: expected string to have <=(\d+) characters/u,
+    (call, key, length) => {
       const value = String(call.input[key]);
       return set(
         call,
@@ -168,122 +139,108 @@ const rules: readonly Rule[] = [
         value.startsWith("$") ? `${value}[:${length}]` : value.slice(0, Number(length)),
       );
     },
-  },
-  {
-    says: /: ([\w.]+): Too small: expected number to be >=(\d+)/u,
-    next: (call, [key = "", least = ""]) => set(call, key, Number(least)),
-  },
-  {
-    says: /Unrecognized key: "(\w+)"/u,
-    next: (call, [key = ""]) => {
+  ],
+  [
+    /: ([\w.]+): Too small: expected number to be >=(\d+)/u,
+    (call, key, least) => set(call, key, Number(least)),
+  ],
+  [
+    /Unrecognized key: "(\w+)"/u,
+    (call, key) => {
       const { [key]: _wrong, ...input } = call.input;
       return { ...call, input };
     },
-  },
-  {
-    says: /: ([\w.]+): Invalid input: expected (\w+), received/u,
-    next: (call, [key = "", type = ""]) => set(call, key, EXAMPLES[type] ?? null),
-  },
-  {
-    says: /maxStatementChars is at most (\d+), this is \d+\./u,
-    next: (call, [most = ""]) =>
-      set(call, "sql", String(call.input.sql).trim().slice(0, Number(most))),
-  },
+  ],
+  [
+    /: ([\w.]+): Invalid input: expected (\w+), received/u,
+    (call, key, type) => set(call, key, EXAMPLES[type] ?? null),
+  ],
+  [
+    /maxStatementChars is at most (\d+), this is \d+\./u,
+    (call, most) => set(call, "sql", String(call.input.sql).trim().slice(0, Number(most))),
+  ],
   // A variable of another name.
-  { says: /Write a variable of another name/u, next: (call) => set(call, "name", "another") },
-  {
-    says: /There is no (?:table|variable) (\w+)\. Did you mean (\w+)/u,
-    next: (call, [wrong = "", right = ""]) => replaced(call, wrong, right),
-  },
-  { says: /The query is empty\./u, next: (call) => set(call, "query", "text") },
+  [/Write a variable of another name/u, (call) => set(call, "name", "another")],
+  [/There is no (?:table|variable) (\w+)\. Did you mean (\w+)/u, replaced],
+  [/The query is empty\./u, (call) => set(call, "query", "text")],
   // Syntax.
-  {
-    says: /is not the name of a variable\. Write letters, digits and _, the first not a digit/u,
-    next: (call) => {
+  [
+    /is not the name of a variable\. Write letters, digits and _, the first not a digit/u,
+    (call) => {
       const [name = ""] = /[A-Za-z_]\w*/u.exec(String(call.input.name)) ?? [];
       return set(call, "name", name);
     },
-  },
-  {
-    says: /is not a place to save to\. Write (\$\w+)/u,
-    next: (call, [place = ""]) => set(call, "_outputPath", place),
-  },
-  {
-    says: /mixes \|\| and &&; use one of them/u,
-    next: (call) => set(call, "_outputPath", String(call.input._outputPath).replaceAll("&&", "||")),
-  },
-  { says: /cannot be written here/u, next: (call) => set(call, "_outputPath", "$another") },
-  { says: /use mode=(\w+)/u, next: (call, [mode = ""]) => set(call, "mode", mode) },
-  {
-    says: /append to the array with mode=append/u,
-    next: (call) => set(oneLevelUp(call), "mode", "append"),
-  },
-  { says: /Write one level above it/u, next: oneLevelUp },
-  { says: /replaced as a whole/u, next: oneLevelUp },
-  { says: /undo restores a whole variable/u, next: oneLevelUp },
-  {
-    says: /with edit_variable: \[\{"op": "remove", "path": "\/…"\}\]/u,
-    next: (call) =>
-      patched(call, { op: "remove", path: `/${String(call.input.name).split(".")[1]}` }),
-  },
-  {
-    says: /JSON Patch: \[\{op, path, value\}\]/u,
-    next: (call) => patched(call, { op: "add", path: "/added", value: 1 }),
-  },
-  { says: /needs find and replace/u, next: (call) => withEdit(call, { replace: "" }) },
-  {
-    says: /edits is empty\. All edits of a call are \{find, replace, all\?\}/u,
-    next: (call) => withEdit(call, { find: "one", replace: "1" }),
-  },
-  { says: /or set all/u, next: (call) => withEdit(call, { all: true }) },
-  { says: /Read it/u, next: read },
+  ],
+  [/is not a place to save to\. Write (\$\w+)/u, (call, place) => set(call, "_outputPath", place)],
+  [
+    /mixes \|\| and &&; use one of them/u,
+    (call) => set(call, "_outputPath", String(call.input._outputPath).replaceAll("&&", "||")),
+  ],
+  [/cannot be written here/u, (call) => set(call, "_outputPath", "$another")],
+  [/use mode=(\w+)/u, (call, mode) => set(call, "mode", mode)],
+  [/append to the array with mode=append/u, (call) => set(oneLevelUp(call), "mode", "append")],
+  [/Write one level above it/u, oneLevelUp],
+  [/replaced as a whole/u, oneLevelUp],
+  [/undo restores a whole variable/u, oneLevelUp],
+  [
+    /with edit_variable: \[\{"op": "remove", "path": "\/…"\}\]/u,
+    (call) => patched(call, { op: "remove", path: `/${String(call.input.name).split(".")[1]}` }),
+  ],
+  [
+    /JSON Patch: \[\{op, path, value\}\]/u,
+    (call) => patched(call, { op: "add", path: "/added", value: 1 }),
+  ],
+  [/needs find and replace/u, (call) => withEdit(call, { replace: "" })],
+  [
+    /edits is empty\. All edits of a call are \{find, replace, all\?\}/u,
+    (call) => withEdit(call, { find: "one", replace: "1" }),
+  ],
+  [/or set all/u, (call) => withEdit(call, { all: true })],
+  [/Read it/u, read],
   // SQL.
-  {
-    says: /ends with LIMIT and a number up to (\d+), before its closing parenthesis/u,
-    next: (call, [most = ""]) =>
+  [
+    /ends with LIMIT and a number up to (\d+), before its closing parenthesis/u,
+    (call, most) =>
       set(call, "sql", String(call.input.sql).replace(/\)(?= SELECT)/u, ` LIMIT ${most})`)),
-  },
-  {
-    says: /There is more than one statement/u,
-    next: (call) => set(call, "sql", String(call.input.sql).split(";")[0] ?? ""),
-  },
-  {
-    says: /begins with (\w+)\. (?:A query is one|Did you mean) (SELECT)/u,
-    next: (call, [wrong = "", right = ""]) => {
+  ],
+  [
+    /There is more than one statement/u,
+    (call) => set(call, "sql", String(call.input.sql).split(";")[0] ?? ""),
+  ],
+  [
+    /begins with (\w+)\. (?:A query is one|Did you mean) (SELECT)/u,
+    (call, wrong, right) => {
       const [, rest = ""] = String(call.input.sql).split(`${wrong} `);
       return set(call, "sql", rest.startsWith("FROM") ? `${right} * ${rest}` : `${right} ${rest}`);
     },
-  },
-  { says: /Write one SELECT/u, next: (call) => set(call, "sql", "SELECT 1") },
-  {
-    says: /aggregate before joining/u,
-    next: (call) => set(call, "sql", String(call.input.sql).replace(/,.*$/u, "")),
-  },
-  {
-    says: /need a written format/u,
-    next: (call) => set(call, "sql", String(call.input.sql).replace("*", "9")),
-  },
+  ],
+  [/Write one SELECT/u, (call) => set(call, "sql", "SELECT 1")],
+  [
+    /aggregate before joining/u,
+    (call) => set(call, "sql", String(call.input.sql).replace(/,.*$/u, "")),
+  ],
+  [/need a written format/u, (call) => set(call, "sql", String(call.input.sql).replace("*", "9"))],
   // Alternatives.
-  {
-    says: /It can be passed to tools as a reference|Pass it to a tool by reference/u,
-    next: (call) => {
+  [
+    /It can be passed to tools as a reference|Pass it to a tool by reference/u,
+    (call) => {
       const [name = ""] = /\b(?:key|bin)\b/u.exec(JSON.stringify(call.input)) ?? [];
       return { tool: "keep", input: { it: `$${name}` } };
     },
-  },
-  {
-    says: /It came from (\w+)\((\{.*\})\): call that again/u,
-    next: (_, [tool = "", input = ""]) => ({ tool, input: JSON.parse(input) as Call["input"] }),
-  },
-  { says: /Ask for less/u, next: (call) => set(call, "amount", 1) },
-  {
-    says: /; (?:call|try) again|Call it again|Make it first/u,
-    next: (call) => ({ ...call, input: { ...call.input, again: true } }),
-  },
-  {
-    says: /Do not try again|continue without|is secret and cannot be used here|Find out before you repeat it|cannot be deleted|was not allowed|cannot be changed/u,
-    next: () => "goes on without it",
-  },
+  ],
+  [
+    /It came from (\w+)\((\{.*\})\): call that again/u,
+    (_, tool, input) => ({ tool, input: JSON.parse(input) as Call["input"] }),
+  ],
+  [/Ask for less/u, (call) => set(call, "amount", 1)],
+  [
+    /; (?:call|try) again|Call it again|Make it first/u,
+    (call) => ({ ...call, input: { ...call.input, again: true } }),
+  ],
+  [
+    /Do not try again|continue without|is secret and cannot be used here|Find out before you repeat it|cannot be deleted|was not allowed|cannot be changed/u,
+    () => "goes on without it",
+  ],
 ];
 
 /** Replaces the tool if the advice is a similar tool name. */

@@ -35,9 +35,7 @@ export async function expandInPieces(
 ): Promise<string> {
   const expander = new Expander(lookup, options);
   let expanded = "";
-  const emit = (piece: string) => {
-    expanded += piece;
-  };
+  const emit = (piece: string) => void (expanded += piece);
   let state = seed;
   for (let start = 0; start < text.length;) {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

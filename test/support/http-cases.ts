@@ -65,10 +65,7 @@ const endpoints = [...api.worker, ...api.tenant, ...api.conversation].map((one) 
   return { ...one, pattern: new RegExp(`^${pattern}$`) };
 });
 
-interface Answer {
-  readonly response: Response;
-  readonly text: string;
-}
+type Answer = { readonly response: Response; readonly text: string };
 
 /** The OpenAPI document is made of the same schemas. */
 function expectDocumented(method: string, path: string, { response, text }: Answer): void {

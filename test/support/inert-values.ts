@@ -29,9 +29,7 @@ export function inert(variables: Readonly<Record<string, Json>>): Lookup {
 export async function shown(text: string, lookup: Lookup): Promise<string> {
   const expander = new Expander(lookup);
   let out = "";
-  const emit = (piece: string) => {
-    out += piece;
-  };
+  const emit = (piece: string) => void (out += piece);
   await expander.write(text, emit);
   await expander.flush(emit);
   return out;

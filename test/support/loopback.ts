@@ -2,19 +2,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 
 /** An HTTP server on the loopback address. */
-export interface Loopback {
-  /** Origin, without a path. */
-  readonly url: string;
-  /** Closes all connections, and refuses new ones. */
-  down(): Promise<void>;
-  /** Listens again at the same address. */
-  up(): Promise<void>;
-}
+export type Loopback = Awaited<ReturnType<typeof startLoopback>>;
 
 /** Starts a server on a free port. If the handler throws, the connection is cut. */
 export async function startLoopback(
   handle: (request: IncomingMessage, response: ServerResponse) => unknown,
-): Promise<Loopback> {
+) {
   const server = createServer((request, response) => {
     void (async () => handle(request, response))().catch(() => response.destroy());
   });
@@ -27,9 +20,11 @@ export async function startLoopback(
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
+    /** Listens again at the same address. */
     up: () => listen(port),
+    /** Closes all connections, and refuses new ones. */
     down: () =>
-      new Promise((done) => {
+      new Promise<void>((done) => {
         server.close(() => done());
         server.closeAllConnections();
       }),

@@ -34,11 +34,7 @@ const reader = new commonmark.Parser();
 const writer = new commonmark.HtmlRenderer();
 
 /** A URL on a page, decoded as a server would decode it, with the text that it belongs to. */
-export interface PageUrl {
-  readonly attribute: string;
-  readonly url: string;
-  readonly text: string;
-}
+export type PageUrl = { readonly attribute: string; readonly url: string; readonly text: string };
 
 /** Attributes whose value a browser fetches, follows, submits to or executes. */
 const URL_ATTRIBUTES = new Set(

@@ -8,7 +8,7 @@ import {
   type Tool,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonObject } from "../../src/value/json.ts";
-import { type Loopback, startLoopback, textOf } from "./loopback.ts";
+import { startLoopback, textOf } from "./loopback.ts";
 
 export interface OfferedTool {
   readonly name: string;
@@ -20,10 +20,7 @@ export interface OfferedTool {
 
 export type Result = CallToolResult;
 
-interface McpCall {
-  readonly tool: string;
-  readonly input: JsonObject;
-}
+type McpCall = { readonly tool: string; readonly input: JsonObject };
 
 interface McpRequest {
   readonly method: string;
@@ -40,38 +37,27 @@ export interface McpServerOptions {
   readonly pageSize?: number;
 }
 
-export interface RunningMcpServer extends Loopback {
-  /** Tool calls received, oldest first. */
-  readonly calls: McpCall[];
-  readonly requests: McpRequest[];
-  /** Open sessions. */
-  readonly sessions: ReadonlyMap<string, unknown>;
-  offer(tools: readonly OfferedTool[]): void;
-  /** Passes each later request to the handler first, which returns true if it answered the request. */
-  intercept(handler: (request: IncomingMessage, response: ServerResponse) => boolean): void;
-  /** Forgets every session, as a restart does. */
-  forget(): void;
-}
+export type RunningMcpServer = Awaited<ReturnType<typeof startMcpServer>>;
 
 /** Starts an MCP server, built with the official SDK, over streamable HTTP on the loopback address. */
 export async function startMcpServer(
   offered: readonly OfferedTool[] = [],
   options: McpServerOptions = {},
-): Promise<RunningMcpServer> {
+) {
   const state = new State(offered, options);
   const server = await startLoopback((request, response) => state.handle(request, response));
   return {
     ...server,
     url: `${server.url}/mcp`,
+    /** Tool calls received, oldest first. */
     calls: state.calls,
     requests: state.requests,
+    /** Open sessions. */
     sessions: state.sessions,
-    offer: (tools) => {
-      state.offered = tools;
-    },
-    intercept: (handler) => {
-      state.intercept = handler;
-    },
+    offer: (tools: readonly OfferedTool[]) => void (state.offered = tools),
+    /** Passes each later request to the handler first, which returns true if it answered the request. */
+    intercept: (handler: State["intercept"]) => void (state.intercept = handler),
+    /** Forgets every session, as a restart does. */
     forget: () => state.sessions.clear(),
   };
 }
@@ -148,9 +134,7 @@ class State {
   }
 }
 
-export function textResult(text: string): Result {
-  return { content: [{ type: "text", text }] };
-}
+export const textResult = (text: string): Result => ({ content: [{ type: "text", text }] });
 
 export function structured(value: JsonObject): Result {
   return { content: [{ type: "text", text: "see structuredContent" }], structuredContent: value };

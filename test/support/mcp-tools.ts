@@ -24,7 +24,6 @@ export function endServersAfterEach(): void {
       real(done, ms === limits.replyMs ? 100 * ms : ms),
     );
   });
-  afterEach(() => vi.restoreAllMocks());
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((tools) => tools.close()));
     await Promise.all(running.splice(0).map((server) => server.down()));

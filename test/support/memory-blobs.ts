@@ -17,9 +17,7 @@ export class MemoryBlobs implements blobs.Blobs {
       if (pieces === undefined) throw blobs.uploadIsOver(key);
       return pieces;
     };
-    const abort = async () => {
-      pieces = undefined;
-    };
+    const abort = async () => void (pieces = undefined);
     const complete = async () => this.put(key, joinBytes(written())).then(abort);
     return { write: async (bytes) => void written().push(copyOf(bytes)), complete, abort };
   }

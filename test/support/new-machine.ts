@@ -8,11 +8,7 @@ const root = join(import.meta.dirname, "../..");
 const READY_WITHIN_MS = 5 * 60_000;
 
 /** A running `npm run dev`. */
-interface Running {
-  readonly url: string;
-  readonly output: () => string;
-  readonly stop: () => void;
-}
+type Running = { readonly url: string; readonly output: () => string; readonly stop: () => void };
 
 /**
  * A new user's machine: an empty home and temporary folder, this repository's Node without its other

@@ -12,10 +12,7 @@ const asked = finish("tool-calls");
 const done = [text("Done."), finish()];
 
 /** What a server lists. */
-export interface ListedServer {
-  readonly name: string;
-  readonly tools: readonly Tool[];
-}
+export type ListedServer = { readonly name: string; readonly tools: readonly Tool[] };
 
 interface PromptChars {
   readonly first: number;

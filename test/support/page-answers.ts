@@ -1,6 +1,8 @@
 import type { WrittenPlan } from "../../packages/client/src/client.ts";
 import type { ChatStep } from "./chat-completions.ts";
 
+const GET = "$get_weather";
+
 /** A turn that compares two readings: two variables, a call that receives both, and values in the answer. */
 export const comparison: readonly ChatStep[] = [
   {
@@ -12,12 +14,7 @@ export const comparison: readonly ChatStep[] = [
   },
   {
     kind: "calls",
-    calls: [
-      {
-        name: "compare_weather",
-        input: { city1: "$get_weather_london", city2: "$get_weather_paris" },
-      },
-    ],
+    calls: [{ name: "compare_weather", input: { city1: `${GET}_london`, city2: `${GET}_paris` } }],
   },
   {
     kind: "text",

@@ -1,24 +1,13 @@
 import { type ChatCompletions, type ChatStep, startChatCompletions } from "./chat-completions.ts";
-import { type RunningMcpServer, startMcpServer, textResult } from "./mcp-server.ts";
+import { startMcpServer, textResult } from "./mcp-server.ts";
 import { startWorkerServer } from "./worker-server.ts";
 import { offeredTools } from "./workflow-cases.ts";
 import type { Locator, Page } from "playwright-core";
 import { expect, test, vi } from "vitest";
 import { type BrowserPage, type PageOptions, startBrowser } from "./browser.ts";
 
-/** A server whose model answers each question as its test has scripted. */
-interface ScriptedPage {
-  readonly url: string;
-  /** Offers `send_mail(text)`, which needs approval, and the tools of the specification's workflows. */
-  readonly mail: RunningMcpServer;
-  /** Scripts the model's answers to a question, one step per request. Each test asks a different question. */
-  answer(question: string, ...steps: readonly ChatStep[]): void;
-  /** Returns how often the model was asked this question. */
-  asked(question: string): number;
-  stop(): Promise<void>;
-}
-
-async function startScriptedPage(): Promise<ScriptedPage> {
+/** Starts a server whose model answers each question as its test has scripted. */
+async function startScriptedPage() {
   const script = new Script();
   const endpoint = await startChatCompletions((body) => script.next(body));
   const mail = await startMcpServer([
@@ -34,9 +23,12 @@ async function startScriptedPage(): Promise<ScriptedPage> {
   });
   return {
     url: server.url,
+    /** Offers `send_mail(text)`, which needs approval, and the tools of the specification's workflows. */
     mail,
-    answer: (question, ...steps) => script.say(question, steps),
-    asked: (question) => script.asked(question),
+    /** Scripts the model's answers to a question, one step per request. Each test asks a different question. */
+    answer: (question: string, ...steps: readonly ChatStep[]) => script.say(question, steps),
+    /** Returns how often the model was asked this question. */
+    asked: (question: string) => script.asked(question),
     stop: async () => {
       await server.stop();
       await endpoint.down();
@@ -82,9 +74,7 @@ export interface OpenOptions extends PageOptions {
   readonly forgives?: RegExp;
 }
 
-interface Cleaning {
-  readonly onCleanup: (stop: () => Promise<void>) => void;
-}
+type Cleaning = { readonly onCleanup: (stop: () => Promise<void>) => void };
 
 /** Starts on first use and stops after the last test. */
 function shared<Thing>(start: () => Promise<Thing & { stop(): Promise<unknown> }>) {
@@ -141,9 +131,7 @@ function isOf(origin: string, url: string): boolean {
 }
 
 /** Returns the id of the conversation that a page shows. */
-export function idIn(page: Page): string {
-  return new URL(page.url()).hash.replace("#/c/", "");
-}
+export const idIn = (page: Page): string => new URL(page.url()).hash.replace("#/c/", "");
 
 /** Waits until the check passes, however slow the machine is. */
 export function eventually(check: () => Promise<void>): Promise<void> {

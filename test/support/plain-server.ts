@@ -1,22 +1,16 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { join } from "node:path";
 
-const root = join(import.meta.dirname, "../..");
-
 /** The Worker on plain workerd, ready or not. */
-export interface PlainServer {
-  readonly output: () => string;
-  /** The server's URL, or undefined if it exited before it was ready. */
-  readonly url: Promise<string | undefined>;
-  readonly exited: Promise<number | null>;
-  readonly child: ChildProcess;
-}
+export type PlainServer = ReturnType<typeof startPlain>;
+
+const root = join(import.meta.dirname, "../..");
 
 /** Passes on only PATH and HOME from this process's environment. */
 export function startPlain(
   env: Readonly<Record<string, string>>,
   program: readonly string[] = ["scripts/start-workerd.ts"],
-): PlainServer {
+) {
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, program, {
     cwd: root,
@@ -38,6 +32,7 @@ export function startPlain(
       done(code);
     });
   });
+  /** `url` is undefined if the server exited before it was ready. */
   return { output: () => output, url: ready.promise, exited, child };
 }
 

@@ -1,4 +1,4 @@
-import { tool, type ToolSet } from "ai";
+import type { ToolSet } from "ai";
 import * as z from "zod";
 import {
   type CheckedPlan,
@@ -15,6 +15,7 @@ import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import { wrapTools } from "../../src/tool/tool-call.ts";
 import type { Effects } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
+import { toolOf } from "./tool-of.ts";
 
 /** Returns the stored record of a run that starts. */
 export const runRecord = (id: string, about: Partial<RunRecord> = {}): RunRecord => ({
@@ -53,35 +54,21 @@ export const planRun = (given: Given & Partial<PlanRunOptions>): PlanRun =>
 
 /** The tools of `test/cases/workflows/plans.json`, and one that says where it writes. */
 export const specified: ToolSet = {
-  echo: tool({ inputSchema: z.object({ value: z.any() }), execute: ({ value }) => value as Json }),
-  add: tool({
-    inputSchema: z.object({ a: z.number(), b: z.number() }),
-    execute: ({ a, b }) => a + b,
-  }),
-  verify: tool({
-    inputSchema: z.object({ userId: z.string() }),
-    execute: ({ userId: id }) =>
-      id === "stranger" ? { _outputPath: "†state.user.failed", value: { id } } : { id },
-  }),
-  choose: tool({
-    inputSchema: z.object({ at: z.string(), value: z.any() }),
-    execute: ({ at, value }) => ({
-      _outputPath: at.startsWith("[") ? `$state${at}` : `†state.${at}`,
-      value: value as Json,
-    }),
-  }),
-  fail: tool({
-    inputSchema: z.object({}),
-    execute: (): string => {
-      throw new Error("boom");
-    },
+  echo: toolOf({ value: z.any() }, ({ value }) => value as Json),
+  add: toolOf({ a: z.number(), b: z.number() }, ({ a, b }) => a + b),
+  verify: toolOf({ userId: z.string() }, ({ userId: id }) =>
+    id === "stranger" ? { _outputPath: "†state.user.failed", value: { id } } : { id },
+  ),
+  choose: toolOf({ at: z.string(), value: z.any() }, ({ at, value }) => ({
+    _outputPath: at.startsWith("[") ? `$state${at}` : `†state.${at}`,
+    value: value as Json,
+  })),
+  fail: toolOf({}, (): string => {
+    throw new Error("boom");
   }),
 };
 
-interface Setting {
-  readonly tools?: ToolSet;
-  readonly effects?: Effects;
-}
+type Setting = { readonly tools?: ToolSet; readonly effects?: Effects };
 
 /** A conversation in which plans run. Only `store` and `records` survive a crash. */
 export class Runs {

@@ -1,4 +1,4 @@
-import { tool, type ToolSet } from "ai";
+import type { ToolSet } from "ai";
 import { expect } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
@@ -20,26 +20,18 @@ import type { OwnRuntime } from "./own-runtime.ts";
 import { programView } from "../../packages/plans/src/http/program-schemas.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 import { chunksIn } from "./turn-client.ts";
+import { toolOf } from "./tool-of.ts";
 
 /** Returns the tools that the plans of the tests call. `seen` collects their inputs. */
 export function planTools(seen: Json[] = []): ToolSet {
   return {
-    echo: tool({
-      inputSchema: z.object({ value: z.any() }),
-      execute: ({ value }) => {
-        seen.push(value as Json);
-        return value as Json;
-      },
+    echo: toolOf({ value: z.any() }, ({ value }) => {
+      seen.push(value as Json);
+      return value as Json;
     }),
-    add: tool({
-      inputSchema: z.object({ a: z.number(), b: z.number() }),
-      execute: ({ a, b }) => a + b,
-    }),
-    fail: tool({
-      inputSchema: z.object({}),
-      execute: (): string => {
-        throw new Error("boom");
-      },
+    add: toolOf({ a: z.number(), b: z.number() }, ({ a, b }) => a + b),
+    fail: toolOf({}, (): string => {
+      throw new Error("boom");
     }),
   };
 }
@@ -130,12 +122,9 @@ export async function kept({ ask }: Pick<NodeRuntime, "ask">, name: string, prog
 /** Returns tools and a policy that requires approval for `pay`, and the amounts paid. */
 export function payingPlanner() {
   const paid: number[] = [];
-  const pay = tool({
-    inputSchema: z.object({ amount: z.number() }),
-    execute: ({ amount }) => {
-      paid.push(amount);
-      return { paid: amount };
-    },
+  const pay = toolOf({ amount: z.number() }, ({ amount }) => {
+    paid.push(amount);
+    return { paid: amount };
   });
   const policy = ({ tool }: { tool: string }) =>
     tool === "pay" ? ({ ask: "Money goes." } as const) : ("allow" as const);

@@ -28,18 +28,12 @@ const PUBLISHED: Readonly<Record<string, readonly string[]>> = {
 
 /** They start with any key, and are asked for lists only. */
 const KEYS = [
-  "AIRTABLE_API_KEY",
-  "BRAVE_API_KEY",
-  "EVERART_API_KEY",
-  "FIGMA_API_KEY",
-  "FIRECRAWL_API_KEY",
-  "GITLAB_PERSONAL_ACCESS_TOKEN",
-  "GOOGLE_MAPS_API_KEY",
-  "NOTION_TOKEN",
-  "SLACK_BOT_TOKEN",
-  "SLACK_TEAM_ID",
-  "TAVILY_API_KEY",
-].map((name) => `${name}=none`);
+  ["AIRTABLE_API_KEY", "BRAVE_API_KEY", "EVERART_API_KEY", "FIGMA_API_KEY", "FIRECRAWL_API_KEY"],
+  ["GITLAB_PERSONAL_ACCESS_TOKEN", "GOOGLE_MAPS_API_KEY", "NOTION_TOKEN", "SLACK_BOT_TOKEN"],
+  ["SLACK_TEAM_ID", "TAVILY_API_KEY"],
+]
+  .flat()
+  .map((name) => `${name}=none`);
 
 /** Returns the commands of those that this project installs, by name, and of every `step`th other one. */
 export function publishedServers(

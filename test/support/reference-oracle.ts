@@ -32,23 +32,15 @@ const TABLE_COLUMNS = 12;
 // ---------------------------------------------------------------------------------------------
 // Characters
 
-function isWordCharacter(character: string): boolean {
-  return /^[A-Za-z0-9_]$/.test(character);
-}
+const isWordCharacter = (character: string): boolean => /^[A-Za-z0-9_]$/.test(character);
 
-function isLineBreak(character: string): boolean {
-  return character === "\n" || character === "\r";
-}
+const isLineBreak = (character: string): boolean => character === "\n" || character === "\r";
 
 /** Returns the last line of the text, which may be incomplete. */
-function lastLine(text: string): string {
-  return text.split(/\r\n|\n|\r/).at(-1) ?? "";
-}
+const lastLine = (text: string): string => text.split(/\r\n|\n|\r/).at(-1) ?? "";
 
 /** True if two line breaks follow each other directly. CR LF counts as one line break. */
-function hasEmptyLine(text: string): boolean {
-  return /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/.test(text);
-}
+const hasEmptyLine = (text: string): boolean => /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/.test(text);
 
 // ---------------------------------------------------------------------------------------------
 // The path parser. It reads a window of at most 512 characters and records whether it looked beyond the
@@ -582,9 +574,7 @@ function printCell(value: Json): string {
     .replaceAll(/\r\n|\n|\r/g, " ");
 }
 
-function printRow(cells: string[]): string {
-  return `| ${cells.join(" | ")} |`;
-}
+const printRow = (cells: string[]): string => `| ${cells.join(" | ")} |`;
 
 function more(count: number, noun: string): string[] {
   if (count <= 0) return [];

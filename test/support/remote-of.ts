@@ -1,8 +1,6 @@
 import { ByrefError } from "../../src/errors.ts";
 
-interface Fetching {
-  fetch(request: Request): Promise<Response>;
-}
+type Fetching = { fetch(request: Request): Promise<Response> };
 
 /** Wraps the object as a stub: each method returns a promise, and errors keep their own properties. */
 export function remoteOf(conversation: () => Promise<object>): object {

@@ -37,10 +37,7 @@ interface PlanFailure {
   readonly actual: unknown;
 }
 
-interface OpenStore {
-  readonly store: VariableStore;
-  readonly close: () => void;
-}
+type OpenStore = { readonly store: VariableStore; readonly close: () => void };
 
 const stores: Readonly<Record<string, () => OpenStore>> = {
   MemoryStore: () => ({ store: new MemoryStore(), close: () => undefined }),

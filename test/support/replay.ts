@@ -18,10 +18,7 @@ export interface Step {
   readonly output: Json;
 }
 
-export interface Trace {
-  readonly id: string;
-  readonly steps: readonly Step[];
-}
+export type Trace = { readonly id: string; readonly steps: readonly Step[] };
 
 export type Spelling = "dollar" | "mustache" | "dagger";
 

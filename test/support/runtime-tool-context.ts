@@ -17,16 +17,10 @@ import { saveStaged } from "../../src/tool/tool-call.ts";
 /** The stores that the tools are tested on. */
 export const stores: readonly { readonly title: string; readonly open: () => VariableStore }[] = [
   { title: "MemoryStore", open: () => new MemoryStore() },
-  {
-    title: "SqlStore",
-    open: () => new SqlStore(migratedSql()),
-  },
+  { title: "SqlStore", open: () => new SqlStore(migratedSql()) },
 ];
 
-interface Shown {
-  readonly output: Json;
-  readonly untrusted: boolean;
-}
+type Shown = { readonly output: Json; readonly untrusted: boolean };
 
 interface ToolsOptions extends VariableToolsOptions {
   readonly hidesUntrusted?: boolean;
@@ -86,6 +80,4 @@ export class Tools {
   }
 }
 
-export function charsOf(output: Json): number {
-  return JSON.stringify(output).length;
-}
+export const charsOf = (output: Json): number => JSON.stringify(output).length;

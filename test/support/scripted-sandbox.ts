@@ -1,9 +1,4 @@
-import type { Sandbox, SandboxJob, SandboxRun } from "../../packages/code/src/sandbox.ts";
-
-interface ScriptedSandbox extends Sandbox {
-  /** Received jobs, oldest first. */
-  readonly jobs: readonly SandboxJob[];
-}
+import type { SandboxJob, SandboxRun } from "../../packages/code/src/sandbox.ts";
 
 /** Result of a script that specifies nothing else. */
 const NOTHING: SandboxRun = { assigned: [], console: "" };
@@ -14,11 +9,12 @@ const NOTHING: SandboxRun = { assigned: [], console: "" };
  */
 export function scriptedSandbox(
   script: (job: SandboxJob) => Partial<SandboxRun> | Promise<Partial<SandboxRun>>,
-): ScriptedSandbox {
+) {
   const jobs: SandboxJob[] = [];
   return {
+    /** Received jobs, oldest first. */
     jobs,
-    run: async (job) => {
+    run: async (job: SandboxJob): Promise<SandboxRun> => {
       jobs.push(job);
       return { ...NOTHING, ...(await script(job)) };
     },

@@ -11,10 +11,7 @@ const STUCK_MS = 5 * 60_000;
 export type Environment = Readonly<Record<string, string>>;
 
 /** How a process ended: with an exit code or by a signal. */
-interface Exit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
+type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
 interface Stopped extends Exit {
   /** Number of descendants that were still running after it exited. They have been killed. */
@@ -64,9 +61,7 @@ export async function startInVain(env: Environment): Promise<Exit & { readonly o
 }
 
 /** Creates a folder for a test that starts a server more than once. */
-export function temporaryFolder(): string {
-  return mkdtempSync(join(tmpdir(), "byref-test-"));
-}
+export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), "byref-test-"));
 
 /** Starts a server without waiting for the ready line. */
 export async function launch(env: Environment): Promise<Run> {

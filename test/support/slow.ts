@@ -8,9 +8,7 @@ export const sampled = { tags: ["sampled"] };
  * Returns how many samples a property takes: all in `npm run test:all`, a tenth in `npm test` or without it. With
  * `SAMPLES=3`, a third.
  */
-export function samples(count: number): number {
-  return Math.ceil(count / sampleStep);
-}
+export const samples = (count: number): number => Math.ceil(count / sampleStep);
 
 /** One of this many places is tried by a test that could try all of them. */
 export const sampleStep = stepOf(process.env.SAMPLES);

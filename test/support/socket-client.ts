@@ -129,17 +129,11 @@ export function withSockets<Result>(
   return withRuntime(options, async (own) => {
     // The platform passes events to the object created by the deployed Worker's class.
     const events = ["webSocketMessage", "webSocketClose", "webSocketError"] as const;
-    const spies = events.map((name) =>
-      vi
-        .spyOn(Conversation.prototype, name)
-        .mockImplementation((socket, message) =>
-          own.conversation()[name](socket, message as string),
-        ),
-    );
-    try {
-      return await work(own);
-    } finally {
-      for (const spy of spies) spy.mockRestore();
+    for (const name of events) {
+      vi.spyOn(Conversation.prototype, name).mockImplementation((socket, message) =>
+        own.conversation()[name](socket, message as string),
+      );
     }
+    return work(own);
   });
 }

@@ -5,6 +5,7 @@ import * as z from "zod";
 import type { Agent } from "../../src/turn/agent.ts";
 import { finish, type Step, text } from "../../packages/testing/src/testing.ts";
 import { promptOf, type Turn, turnWith } from "./turn.ts";
+import { toolOf } from "./tool-of.ts";
 
 /** Inputs that the tools received. */
 export const given: unknown[] = [];
@@ -22,31 +23,21 @@ export const tools: ToolSet = {
       return { location: input.location, temp: 72 };
     },
   }),
-  memory: tool({
-    inputSchema: z.object({ action: z.string(), query: z.string() }),
-    execute: (input) => {
-      given.push(input);
-      return "recalled";
-    },
+  memory: toolOf({ action: z.string(), query: z.string() }, (input) => {
+    given.push(input);
+    return "recalled";
   }),
-  write_note: tool({
-    inputSchema: z.object({ title: z.string(), content: z.string() }),
-    execute: (input) => {
-      given.push(input);
-      return "written";
-    },
+  write_note: toolOf({ title: z.string(), content: z.string() }, (input) => {
+    given.push(input);
+    return "written";
   }),
-  rename: tool({
-    inputSchema: z.object({ name: z.string(), tags: z.array(z.string()) }),
-    execute: (input) => {
-      given.push(input);
-      return "renamed";
-    },
+  rename: toolOf({ name: z.string(), tags: z.array(z.string()) }, (input) => {
+    given.push(input);
+    return "renamed";
   }),
-  sum: tool({
-    inputSchema: z.object({ rows: z.array(z.object({ n: z.number() })) }),
-    execute: ({ rows }) => rows.reduce((sum, { n }) => sum + n, 0),
-  }),
+  sum: toolOf({ rows: z.array(z.object({ n: z.number() })) }, ({ rows }) =>
+    rows.reduce((sum, { n }) => sum + n, 0),
+  ),
 };
 
 export function agentWith(about: Partial<Agent> = {}): Agent {

@@ -9,9 +9,7 @@ export const KEYS = {
 export const call = callWith(KEYS);
 export const as = (key: string) => ({ authorization: `Bearer ${key}` });
 
-interface Ticket {
-  readonly ticket: string;
-}
+type Ticket = { readonly ticket: string };
 
 export async function ticketFor(path: string, key = ALICE, through = call): Promise<string> {
   const [, , id] = path.split("/");

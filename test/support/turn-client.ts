@@ -1,9 +1,6 @@
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 
-interface Frame {
-  readonly id: string | undefined;
-  readonly data: string;
-}
+type Frame = { readonly id: string | undefined; readonly data: string };
 
 /** Returns the message that a stock client builds from the chunks. */
 export async function messageFrom(

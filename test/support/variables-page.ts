@@ -32,11 +32,7 @@ export const records = (
 ): readonly Readonly<{ id: number; name: string; size: number }>[] =>
   Array.from({ length: count }, (_, id) => ({ id, name: `row ${id}`, size: (id * 7) % 1_000 }));
 
-interface Dropped {
-  readonly name: string;
-  readonly text: string;
-  readonly type?: string;
-}
+type Dropped = { readonly name: string; readonly text: string; readonly type?: string };
 
 /** Simulates dropping the files on the page. */
 export async function drop(page: Page, files: readonly Dropped[]): Promise<void> {

@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Tool } from "@modelcontextprotocol/sdk/types.js";
-import { asSchema, tool, type ToolSet } from "ai";
+import { asSchema, type ToolSet } from "ai";
 import { expect } from "vitest";
 import * as z from "zod";
 import type { Json } from "../../src/value/json.ts";
 import { failure, type OfferedTool, textResult } from "./mcp-server.ts";
 import { cases, type PlanRun } from "./plans.ts";
 import { specified } from "./plan-runs.ts";
+import { toolOf } from "./tool-of.ts";
 
 /** A workflow of the specification that can run. */
 interface Workflow {
@@ -51,18 +52,9 @@ export function workflows(): readonly Workflow[] {
 /** The tools that the workflows call. */
 export const workflowTools: ToolSet = {
   ...specified,
-  memory_recall: tool({
-    inputSchema: z.object({ query: z.string() }),
-    execute: ({ query }) => `my ${query}`,
-  }),
-  web_generate: tool({
-    inputSchema: z.object({ content: z.string() }),
-    execute: ({ content }) => `# ${content}`,
-  }),
-  filesystem_write: tool({
-    inputSchema: z.object({ path: z.string(), content: z.string() }),
-    execute: ({ path }) => ({ path }),
-  }),
+  memory_recall: toolOf({ query: z.string() }, ({ query }) => `my ${query}`),
+  web_generate: toolOf({ content: z.string() }, ({ content }) => `# ${content}`),
+  filesystem_write: toolOf({ path: z.string(), content: z.string() }, ({ path }) => ({ path })),
 };
 
 /** Returns the same tools in the form that an MCP server offers. */

@@ -48,6 +48,4 @@ export async function storeWith(variables: Readonly<Record<string, Json>>): Prom
 }
 
 /** Returns the failure of a call; undefined if it succeeded. */
-export function failureOf(ran: ToolRun) {
-  return ran.kind === "failed" ? ran : undefined;
-}
+export const failureOf = (ran: ToolRun) => (ran.kind === "failed" ? ran : undefined);

@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, "../..");
 const examples = globSync("examples/*/package-lock.json", { cwd: root }).map(dirname).sort();
 
 it.each(examples)(
-  "%s installs, answers by reference, passes its tests and has types",
+  "%s installs, answers by reference, passes its tests, and has types",
   (example) => {
     const cwd = join(root, example);
     const run = (program: string, ...parameters: readonly string[]) =>

@@ -91,10 +91,7 @@ const answered = async (text: string) => {
   await expander.write(text, () => undefined);
   await expander.flush(() => undefined);
 };
-const echo = tool({
-  inputSchema: jsonSchema<Json>({ type: "object" }),
-  execute: async () => "ok",
-});
+const echo = tool({ inputSchema: jsonSchema<Json>({ type: "object" }), execute: async () => "ok" });
 /** Prepares the calls of one step like `ToolCalls`. With the policy "ask", they need approval. */
 const calledWith = async (inputs: readonly Json[], policy: "allow" | "ask" = "allow") => {
   const policies = { policy: () => (policy === "allow" ? policy : { ask: "sure?" }) } as const;

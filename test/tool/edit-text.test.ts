@@ -14,11 +14,7 @@ const editScripts = fc.record({
   text: fc.string({ unit, maxLength: 60 }),
   cuts: fc.array(fc.nat({ max: 70 }), { maxLength: 5 }),
   edits: fc.array(
-    fc.record({
-      find: piece,
-      replace: fc.string({ unit, maxLength: 5 }),
-      all: fc.boolean(),
-    }),
+    fc.record({ find: piece, replace: fc.string({ unit, maxLength: 5 }), all: fc.boolean() }),
     { minLength: 1, maxLength: 5 },
   ),
 });
@@ -98,13 +94,10 @@ describe("edits of a text", () => {
   it.each([
     ["a\nb", "b", "b\n", " a\n-b\n\\ No newline at end of file\n+b\n"],
     ["a\nb\n", "b\n", "b", " a\n-b\n+b\n\\ No newline at end of file\n"],
-  ])(
-    "that change the line break at the end of %j show it in the diff",
-    async (text, find, replace, lines) => {
-      const { diff } = await edited(text, [], [{ find, replace }]);
-      expect(diff).toBe(`@@ -1,2 +1,2 @@\n${lines}`);
-    },
-  );
+  ])("that change the last line break of %j show it", async (text, find, replace, lines) => {
+    const { diff } = await edited(text, [], [{ find, replace }]);
+    expect(diff).toBe(`@@ -1,2 +1,2 @@\n${lines}`);
+  });
 
   it("find a long text in linear time", slow, async () => {
     const text = "a".repeat(1_000_000);
@@ -139,16 +132,12 @@ describe("edits of a text", () => {
       "maxReadWork",
       ["x", [all("x", "a".repeat(large)), ...Array.from({ length: 50 }, () => all("aab", ""))]],
     ],
-  ])(
-    "are refused when they would read or write too much: %s",
-    slow,
-    async (_, limit, [text, edits]) => {
-      expect(await failureOf(text, edits)).toMatchObject({
-        code: "limit_exceeded",
-        details: { limit },
-      });
-    },
-  );
+  ])("are refused if they read or write too much: %s", slow, async (_, limit, [text, edits]) => {
+    expect(await failureOf(text, edits)).toMatchObject({
+      code: "limit_exceeded",
+      details: { limit },
+    });
+  });
 
   it("are ambiguous, however often a text occurs", async () => {
     expect(await failureOf("a\n".repeat(300_000), [{ find: "a", replace: "" }])).toMatchObject({

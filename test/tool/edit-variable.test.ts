@@ -385,35 +385,33 @@ async function edited(text: string, ...edits: readonly Replacement[]) {
   return { text: await store.read("page"), failure };
 }
 
-describe("an edit changes nothing else", () => {
-  it.each<[report: string, text: string, edit: Replacement & { readonly after: string }]>([
-    [
-      "strands-agents/harness-sdk#3175: tabs elsewhere stay",
-      "\tif (a) {\n\t\tb();\n\t}\n",
-      { find: "b();", replace: "c();", after: "\tif (a) {\n\t\tc();\n\t}\n" },
-    ],
-    [
-      "Stack-Cairn/LiveAgent#171: a byte order mark stays",
-      "\uFEFFa\r\nb\r\n",
-      { find: "b", replace: "c", after: "\uFEFFa\r\nc\r\n" },
-    ],
-    [
-      "qwen-code-dev-bot/oh-my-cli#477, strands-agents/sdk-typescript#688: no pattern is read in it",
-      "PID=x; v=x2",
-      { find: "x;", replace: "$$ $& $` $' $1 $<a>;", after: "PID=$$ $& $` $' $1 $<a>; v=x2" },
-    ],
-    [
-      "claude-code-best/claude-code#371: Chinese text is found",
-      "\tinput int Take = 620; // 止盈点数(点) — 32个pip=320点\n",
-      {
-        find: "止盈点数(点) — 32个pip=320点",
-        replace: "赚一点点就跑(80点)",
-        after: "\tinput int Take = 620; // 赚一点点就跑(80点)\n",
-      },
-    ],
-  ])("%s", async (_, text, { after, ...edit }) => {
-    expect(await edited(text, edit)).toEqual({ text: after, failure: undefined });
-  });
+it.each<[report: string, text: string, edit: Replacement & { readonly after: string }]>([
+  [
+    "strands-agents/harness-sdk#3175: tabs elsewhere stay",
+    "\tif (a) {\n\t\tb();\n\t}\n",
+    { find: "b();", replace: "c();", after: "\tif (a) {\n\t\tc();\n\t}\n" },
+  ],
+  [
+    "Stack-Cairn/LiveAgent#171: a byte order mark stays",
+    "\uFEFFa\r\nb\r\n",
+    { find: "b", replace: "c", after: "\uFEFFa\r\nc\r\n" },
+  ],
+  [
+    "qwen-code-dev-bot/oh-my-cli#477, strands-agents/sdk-typescript#688: no pattern is read in it",
+    "PID=x; v=x2",
+    { find: "x;", replace: "$$ $& $` $' $1 $<a>;", after: "PID=$$ $& $` $' $1 $<a>; v=x2" },
+  ],
+  [
+    "claude-code-best/claude-code#371: Chinese text is found",
+    "\tinput int Take = 620; // 止盈点数(点) — 32个pip=320点\n",
+    {
+      find: "止盈点数(点) — 32个pip=320点",
+      replace: "赚一点点就跑(80点)",
+      after: "\tinput int Take = 620; // 赚一点点就跑(80点)\n",
+    },
+  ],
+])("an edit changes nothing else %s", async (_, text, { after, ...edit }) => {
+  expect(await edited(text, edit)).toEqual({ text: after, failure: undefined });
 });
 
 const replaced = (find: string, replace: string) => [{ find, replace }];
@@ -513,6 +511,4 @@ describe("the diffs of edited variables", () => {
   });
 });
 
-function streamed(): ReadableStream<Uint8Array> {
-  return new Blob([new Uint8Array([1, 2])]).stream();
-}
+const streamed = (): ReadableStream<Uint8Array> => new Blob([new Uint8Array([1, 2])]).stream();

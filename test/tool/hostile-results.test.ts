@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { codeOf } from "../../src/errors.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -33,9 +33,7 @@ function revoked(): object {
 }
 
 /** An object that promises treat as a promise. */
-function thenable(then: () => unknown): object {
-  return Object.fromEntries(new Map().set("then", then));
-}
+const thenable = (then: () => unknown): object => Object.fromEntries(new Map().set("then", then));
 
 function detached(): Uint8Array {
   const bytes = new Uint8Array(8);
@@ -72,6 +70,10 @@ function lockedStream(): ReadableStream<Uint8Array> {
 }
 
 /** Returns a response with the JSON content type. */
+function throwingAt(key: string): object {
+  return Object.defineProperty({}, key, { get: throwing("No."), enumerable: true });
+}
+
 function answering(body: BodyInit): Response {
   return new Response(body, { headers: { "content-type": "application/json" } });
 }
@@ -103,51 +105,24 @@ async function* unending(): AsyncGenerator<number> {
 const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: string]>> = {
   "a function": [() => () => 1, "bad_value"],
   "a Map with keys of the same text": [
-    () =>
-      new Map<unknown, 1>([
-        [1, 1],
-        ["1", 1],
-      ]),
+    () => new Map([1, "1"].map((key) => [key, 1] as const)),
     "bad_value",
   ],
   "a WeakMap": [() => new WeakMap(), "bad_value"],
-  "a getter that throws": [
-    () => ({
-      get a() {
-        throw new Error("No.");
-      },
-    }),
-    "bad_value",
-  ],
-  "a getter for bytes that throws": [
-    () => ({
-      get bytes() {
-        throw new Error("No.");
-      },
-    }),
-    "tool_failed",
-  ],
+  "a getter that throws": [() => throwingAt("a"), "bad_value"],
+  "a getter for bytes that throws": [() => throwingAt("bytes"), "tool_failed"],
   "a Proxy that throws": [() => closedProxy(), "tool_failed"],
   "a Proxy that has been revoked": [() => revoked(), "tool_failed"],
   "a thenable that throws": [() => thenable(throwing("No.")), "tool_failed"],
   "a thenable that never comes": [() => thenable(() => undefined), "tool_timeout"],
   "a promise inside that is going to fail": [() => [Promise.reject(new Error("No."))], "bad_value"],
-  "an array without elements": [
-    () => Array.from({ length: 3 }).concat(Array(2 ** 31)),
-    "limit_exceeded",
-  ],
+  "an array without elements": [() => [1].concat(Array(2 ** 31)), "limit_exceeded"],
   "an array of ten million": [() => Array(1e7).fill(0), "limit_exceeded"],
-  "a million objects and one": [
-    () => Array.from({ length: 1_000_001 }, () => ({})),
-    "limit_exceeded",
-  ],
+  "a million objects and one": [() => Array.from(Array(1_000_001), Object), "limit_exceeded"],
   "lone surrogates": [() => ["\ud800", "\udc00 a \ud800"], '["\\ud800","\\udc00 a \\ud800"]'],
   "a lone surrogate alone": [() => "a\ud800", '"a\\ud800"'],
   "NUL, line ends, BOM": [() => "\0\r\n\u2028\ufeff", '"\\u0000\\r\\n\u2028\ufeff"'],
-  "what looks like our own output": [
-    () => ({ $var: "other", value: 1 }),
-    '{"$var":"other","value":1}',
-  ],
+  "what looks like our output": [() => ({ $var: "x", value: 1 }), '{"$var":"x","value":1}'],
   "a detached buffer": [() => detached(), "tool_failed"],
   "a Blob": [() => new Blob(["ab"], { type: "text/plain" }), '"ab"'],
   "a Response with an error": [() => new Response("No.", { status: 500 }), "tool_failed"],
@@ -157,7 +132,7 @@ const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: st
   "a Response that was read": [() => readResponse(), "tool_failed"],
   "a stream that breaks": [() => breakingStream(), "tool_failed"],
   "a stream that hangs": [() => hangingStream(), "tool_timeout"],
-  "a stream of what is no bytes": [
+  "a stream of no bytes": [
     () => new ReadableStream({ start: (c) => c.enqueue({}) }),
     "tool_failed",
   ],
@@ -174,19 +149,9 @@ const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: st
   "an error with a cycle that it throws": [throwing(cyclic()), "tool_failed"],
   "an error that cannot say what it is": [throwing(mute()), "tool_failed"],
   "an error of a megabyte": [throwing(new Error("x".repeat(1_000_000))), "tool_failed"],
-  "an error that calls itself ours": [
-    throwing({ code: "storage_full", message: "No." }),
-    "storage_full",
-  ],
-  "an abort that nobody asked for": [
-    throwing(new DOMException("No.", "AbortError")),
-    "tool_failed",
-  ],
+  "an error that calls itself ours": [throwing({ code: "storage_full" }), "storage_full"],
+  "an abort that nobody wants": [throwing(new DOMException("No.", "AbortError")), "tool_failed"],
 };
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 /** Returns the code of the call's error, "bytes", or the saved value as JSON. */
 async function outcomeOf(execute: () => unknown): Promise<string> {

@@ -144,102 +144,92 @@ function entriesOf(inside: Json): readonly (readonly [string | number, Json])[] 
 
 const runs = { numRuns: samples(200) };
 
-describe("a widened schema", () => {
-  it("accepts what the original accepts, according to ajv", sampled, () => {
-    let accepted = 0;
-    fc.assert(
-      fc.property(all, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
-        const fits = validatorOf(schema);
-        const shown = [widenSchema(schema), widenSchema(acceptableSchema(schema))];
-        const fitsShown = shown.map(validatorOf);
-        for (const one of values.filter(fits)) {
-          accepted++;
-          expect(fitsShown.map((fitsOne) => fitsOne(one))).toEqual([true, true]);
-        }
-      }),
-      runs,
-    );
-    expect(accepted).toBeGreaterThan(runs.numRuns / 4);
-  });
+it("a widened schema accepts what the original accepts, according to ajv", sampled, () => {
+  let accepted = 0;
+  fc.assert(
+    fc.property(all, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
+      const fits = validatorOf(schema);
+      const shown = [widenSchema(schema), widenSchema(acceptableSchema(schema))];
+      const fitsShown = shown.map(validatorOf);
+      for (const one of values.filter(fits)) {
+        accepted++;
+        expect(fitsShown.map((fitsOne) => fitsOne(one))).toEqual([true, true]);
+      }
+    }),
+    runs,
+  );
+  expect(accepted).toBeGreaterThan(runs.numRuns / 4);
+});
 
-  it(
-    "accepts a reference in place of any part, where no keyword compares or counts parts",
-    sampled,
-    () => {
-      let accepted = 0;
-      fc.assert(
-        fc.property(plain, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
-          const [fits, fitsWidened] = [validatorOf(schema), validatorOf(widenSchema(schema))];
-          for (const one of values.filter(fits)) {
-            for (const mixed of withOneReference(one)) {
-              accepted++;
-              expect(fitsWidened(mixed)).toBe(true);
-            }
-          }
-        }),
-        runs,
-      );
-      expect(accepted).toBeGreaterThan(runs.numRuns / 4);
-    },
+it("a widened schema accepts a reference in place of any part", sampled, () => {
+  let accepted = 0;
+  fc.assert(
+    fc.property(plain, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
+      const [fits, fitsWidened] = [validatorOf(schema), validatorOf(widenSchema(schema))];
+      for (const one of values.filter(fits)) {
+        for (const mixed of withOneReference(one)) {
+          accepted++;
+          expect(fitsWidened(mixed)).toBe(true);
+        }
+      }
+    }),
+    runs,
+  );
+  expect(accepted).toBeGreaterThan(runs.numRuns / 4);
+});
+
+it("the types of a schema are those of the values that ajv accepts", sampled, () => {
+  fc.assert(
+    fc.property(all, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
+      const fits = validatorOf(schema);
+      const check = (place: Definition, inside: Json): void => {
+        const types = typesIn(place, schema);
+        const isInteger = Number.isInteger(inside) && types.has("integer");
+        expect(types.has(typeOfJson(inside)) || isInteger).toBe(true);
+        for (const [key, inner] of entriesOf(inside)) check(schemaAt(key, place, schema), inner);
+      };
+      for (const one of values.filter(fits)) check(schema, one);
+    }),
+    runs,
   );
 });
 
-describe("the types of a schema", () => {
-  it("are those of the values that ajv accepts", sampled, () => {
-    fc.assert(
-      fc.property(all, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
-        const fits = validatorOf(schema);
-        const check = (place: Definition, inside: Json): void => {
-          const types = typesIn(place, schema);
-          const isInteger = Number.isInteger(inside) && types.has("integer");
-          expect(types.has(typeOfJson(inside)) || isInteger).toBe(true);
-          for (const [key, inner] of entriesOf(inside)) check(schemaAt(key, place, schema), inner);
-        };
-        for (const one of values.filter(fits)) check(schema, one);
-      }),
-      runs,
-    );
-  });
-
-  it.each<[string, JSONSchema7, string]>([
-    ["a pointer's siblings", { $ref: "#/$defs/any", type: "number" }, "number,integer"],
-    ["an escaped pointer", { $ref: "#/$defs/a~1b%20c" }, "null"],
-    ["then and else", conditional({ else: { type: "array" } }), "null,array"],
-    ["a condition without else", conditional({}), "everything"],
-    ["a pointer by name", { $ref: "#name" }, "everything"],
-    ["a pointer to itself", { $ref: "#/$defs/self" }, "everything"],
-    ["false", { allOf: [false] }, ""],
-  ])("are those of %s", (_title, place, expected) => {
-    const root = {
-      $defs: { any: true, "a/b c": { type: "null" }, self: { $ref: "#/$defs/self" } },
-    } satisfies JSONSchema7;
-    const types = [...typesIn(place, root)];
-    expect(types.length === 7 ? "everything" : types.join()).toBe(expected);
-  });
+it.each<[string, JSONSchema7, string]>([
+  ["a pointer's siblings", { $ref: "#/$defs/any", type: "number" }, "number,integer"],
+  ["an escaped pointer", { $ref: "#/$defs/a~1b%20c" }, "null"],
+  ["then and else", conditional({ else: { type: "array" } }), "null,array"],
+  ["a condition without else", conditional({}), "everything"],
+  ["a pointer by name", { $ref: "#name" }, "everything"],
+  ["a pointer to itself", { $ref: "#/$defs/self" }, "everything"],
+  ["false", { allOf: [false] }, ""],
+])("the types of a schema are those of %s", (_title, place, expected) => {
+  const root = {
+    $defs: { any: true, "a/b c": { type: "null" }, self: { $ref: "#/$defs/self" } },
+  } satisfies JSONSchema7;
+  const types = [...typesIn(place, root)];
+  expect(types.length === 7 ? "everything" : types.join()).toBe(expected);
 });
 
 function conditional(unmet: JSONSchema7): JSONSchema7 {
   return { ...unmet, ...(JSON.parse('{"if":{},"then":{"type":"null"}}') as JSONSchema7) };
 }
 
-describe("reading a schema", () => {
-  it("visits each schema once, however many pointers lead to it", () => {
-    const $defs: Record<string, JSONSchema7> = { d0: { type: "null" } };
-    for (let index = 1; index < 100; index++) {
-      const before: JSONSchema7 = { $ref: `#/$defs/d${index - 1}` };
-      $defs[`d${index}`] = { anyOf: [before, { ...before }] };
-    }
-    let read = 0;
-    const count = { own: () => ++read, all: () => 0, any: () => 0 };
-    foldSchema({ $ref: "#/$defs/d99" }, { $defs }, count);
-    expect(read).toBeLessThan(310);
-  });
+it("reading a schema visits each schema once, however many pointers lead to it", () => {
+  const $defs: Record<string, JSONSchema7> = { d0: { type: "null" } };
+  for (let index = 1; index < 100; index++) {
+    const before: JSONSchema7 = { $ref: `#/$defs/d${index - 1}` };
+    $defs[`d${index}`] = { anyOf: [before, { ...before }] };
+  }
+  let read = 0;
+  const count = { own: () => ++read, all: () => 0, any: () => 0 };
+  foldSchema({ $ref: "#/$defs/d99" }, { $defs }, count);
+  expect(read).toBeLessThan(310);
+});
 
-  it("terminates for deep schemas", () => {
-    let deep: JSONSchema7 = { type: "null" };
-    for (let depth = 0; depth < 1_000; depth++) deep = { allOf: [deep] };
-    expect(typesIn(deep, {}).size).toBe(7);
-  });
+it("reading a schema terminates for deep schemas", () => {
+  let deep: JSONSchema7 = { type: "null" };
+  for (let depth = 0; depth < 1_000; depth++) deep = { allOf: [deep] };
+  expect(typesIn(deep, {}).size).toBe(7);
 });
 
 const REFERENCE = { type: "string", description: "or a $reference" };
@@ -250,80 +240,68 @@ function widened(schema: JSONSchema7): unknown {
   return root.properties?.["it"];
 }
 
-function orReference(...schemas: readonly JSONSchema7[]) {
-  return { anyOf: [...schemas, REFERENCE] };
-}
+const orReference = (...schemas: readonly JSONSchema7[]) => ({ anyOf: [...schemas, REFERENCE] });
 
-describe("a parameter whose keywords do not constrain strings also accepts a string:", () => {
-  it.each<[string, JSONSchema7, unknown]>([
-    ["a number", { type: "number" }, { type: ["number", "string"] }],
-    ["an integer in bounds", { type: "integer", minimum: 1, maximum: 9 }, integerOrString()],
-    [
-      "an array, and so do its elements",
-      { type: "array", items: { type: "number" }, minItems: 1, uniqueItems: true },
-      {
-        type: ["array", "string"],
-        items: { type: ["number", "string"] },
-        minItems: 1,
-        uniqueItems: true,
-      },
-    ],
-    [
-      "a tuple, and so do its elements",
-      { type: "array", items: [{ type: "number" }, { type: "string", enum: ["a"] }] },
-      {
-        type: ["array", "string"],
-        items: [{ type: ["number", "string"] }, orReference({ type: "string", enum: ["a"] })],
-      },
-    ],
-    [
-      "an object whose other properties have a schema",
-      {
-        type: "object",
-        additionalProperties: { type: "number" },
-        propertyNames: { pattern: "^a" },
-      },
-      {
-        type: ["object", "string"],
-        additionalProperties: { type: ["number", "string"] },
-        propertyNames: { pattern: "^a" },
-      },
-    ],
-  ])("%s", (_, schema, expected) => {
-    expect(widened(schema)).toEqual(expected);
-  });
+it.each<[string, JSONSchema7, unknown]>([
+  ["a number", { type: "number" }, { type: ["number", "string"] }],
+  ["an integer in bounds", { type: "integer", minimum: 1, maximum: 9 }, integerOrString()],
+  [
+    "an array, and so do its elements",
+    { type: "array", items: { type: "number" }, minItems: 1, uniqueItems: true },
+    {
+      type: ["array", "string"],
+      items: { type: ["number", "string"] },
+      minItems: 1,
+      uniqueItems: true,
+    },
+  ],
+  [
+    "a tuple, and so do its elements",
+    { type: "array", items: [{ type: "number" }, { type: "string", enum: ["a"] }] },
+    {
+      type: ["array", "string"],
+      items: [{ type: ["number", "string"] }, orReference({ type: "string", enum: ["a"] })],
+    },
+  ],
+  [
+    "an object whose other properties have a schema",
+    { type: "object", additionalProperties: { type: "number" }, propertyNames: { pattern: "^a" } },
+    {
+      type: ["object", "string"],
+      additionalProperties: { type: ["number", "string"] },
+      propertyNames: { pattern: "^a" },
+    },
+  ],
+])("a parameter whose keywords constrain no strings accepts them: %s", (_, schema, expected) => {
+  expect(widened(schema)).toEqual(expected);
 });
 
 function integerOrString() {
   return { type: ["integer", "string"], minimum: 1, maximum: 9 };
 }
 
-describe("a parameter that accepts any string is unchanged:", () => {
-  it.each<[string, JSONSchema7]>([
-    ["a string", { type: "string", description: "A city." }],
-    ["a string or null", { type: ["string", "null"] }],
-  ])("%s", (_, schema) => {
-    expect(widened(schema)).toEqual(schema);
-  });
+it.each<[string, JSONSchema7]>([
+  ["a string", { type: "string", description: "A city." }],
+  ["a string or null", { type: ["string", "null"] }],
+])("a parameter that accepts any string is unchanged: %s", (_, schema) => {
+  expect(widened(schema)).toEqual(schema);
 });
 
-describe("a parameter whose keywords constrain strings becomes a choice:", () => {
-  it.each<[string, JSONSchema7]>([
-    ["enum", { type: "string", enum: ["a", "b"] }],
-    ["const", { const: 5 }],
-    ["pattern", { type: "string", pattern: "^a" }],
-    ["minLength", { type: "string", minLength: 3 }],
-  ])("%s", (_, schema) => {
-    expect(widened(schema)).toEqual(orReference(schema));
-  });
+it.each<[string, JSONSchema7]>([
+  ["enum", { type: "string", enum: ["a", "b"] }],
+  ["const", { const: 5 }],
+  ["pattern", { type: "string", pattern: "^a" }],
+  ["minLength", { type: "string", minLength: 3 }],
+])("a parameter whose keywords constrain strings becomes a choice: %s", (_, schema) => {
+  expect(widened(schema)).toEqual(orReference(schema));
+});
 
-  it("with its description and default first", () => {
-    const schema: JSONSchema7 = { enum: ["a"], description: "Which.", default: "a", title: "T" };
-    expect(widened(schema)).toEqual({
-      description: "Which.",
-      default: "a",
-      ...orReference({ enum: ["a"], title: "T" }),
-    });
+it("a parameter whose keywords constrain strings becomes a choice: with its description and default first", () => {
+  const schema: JSONSchema7 = { enum: ["a"], description: "Which.", default: "a", title: "T" };
+  expect(widened(schema)).toEqual({
+    description: "Which.",
+    default: "a",
+    ...orReference({ enum: ["a"], title: "T" }),
   });
 });
 
@@ -342,14 +320,12 @@ describe("alternatives", () => {
   });
 });
 
-describe("a root", () => {
-  it("has a description of references without a dollar for other syntaxes", () => {
-    const schema: JSONSchema7 = { type: "object", properties: { it: { const: 5 } } };
-    const described = (syntaxes: NonNullable<Parameters<typeof widenSchema>[1]>["syntaxes"]) =>
-      JSON.stringify(widenSchema(schema, { syntaxes })).match(/or a [$a-z]+/u)?.[0];
-    expect(described(["mustache", "dollar"])).toBe("or a $reference");
-    expect(described(["mustache", "dagger"])).toBe("or a reference");
-  });
+it("a root has a description of references without a dollar for other syntaxes", () => {
+  const schema: JSONSchema7 = { type: "object", properties: { it: { const: 5 } } };
+  const described = (syntaxes: NonNullable<Parameters<typeof widenSchema>[1]>["syntaxes"]) =>
+    JSON.stringify(widenSchema(schema, { syntaxes })).match(/or a [$a-z]+/u)?.[0];
+  expect(described(["mustache", "dollar"])).toBe("or a $reference");
+  expect(described(["mustache", "dagger"])).toBe("or a reference");
 });
 
 /** Returns a schema with a condition; undefined leaves a keyword out. */
@@ -367,8 +343,7 @@ describe("a condition", () => {
     ["then has a condition itself", when({ minLength: 3 }, when(true, false))],
   ])("becomes a choice where strings are refused: %s", (_, schema) => {
     const [choice] = (widened(schema) as { anyOf: JSONSchema7[] }).anyOf;
-    expect(widened(schema)).toEqual(orReference(choice ?? {}));
-    expect(choice?.if).toEqual(schema.if);
+    expect([widened(schema), choice?.if]).toEqual([orReference(choice ?? {}), schema.if]);
   });
 
   it("beside a type is a choice only if it refuses strings", () => {
@@ -525,33 +500,29 @@ const REPORTED: readonly (readonly [source: string, schema: object])[] = [
   ["composio#2330", { type: "object", properties: { [`settings${"__more".repeat(12)}`]: {} } }],
 ];
 
-describe("the schema that a model is shown", () => {
-  it.each(REPORTED)("is one that providers take: %s", async (_source, schema) => {
-    expect(schemaErrors(schema)).not.toEqual([]);
-    expect(schemaErrors((await shown(schema)).shown)).toEqual([]);
-  });
+it.each(REPORTED)("a shown schema is one that providers take: %s", async (_source, schema) => {
+  expect(schemaErrors(schema)).not.toEqual([]);
+  expect(schemaErrors((await shown(schema)).shown)).toEqual([]);
 });
 
-describe("a schema of a hostile server", () => {
-  it("is shown in about its own size, whatever its references repeat", async () => {
-    let nested: object = { type: "string" };
-    let path = "#/properties/a";
-    const properties: Record<string, object> = {};
-    for (let at = 0; at < 60; at++) {
-      nested = { type: "object", description: "x".repeat(200), properties: { a: nested } };
-      path += "/properties/a";
-      properties[`b${at}`] = { $ref: path };
-    }
-    const schema = { type: "object", properties: { ...properties, a: nested } };
-    const { shown: made } = await shown(schema);
-    expect(JSON.stringify(made).length - JSON.stringify(schema).length).toBeLessThan(60_000);
-    expect(schemaErrors(made)).toEqual([]);
-  });
+it("a schema of a hostile server is shown in about its own size, whatever its references repeat", async () => {
+  let nested: object = { type: "string" };
+  let path = "#/properties/a";
+  const properties: Record<string, object> = {};
+  for (let at = 0; at < 60; at++) {
+    nested = { type: "object", description: "x".repeat(200), properties: { a: nested } };
+    path += "/properties/a";
+    properties[`b${at}`] = { $ref: path };
+  }
+  const schema = { type: "object", properties: { ...properties, a: nested } };
+  const { shown: made } = await shown(schema);
+  expect(JSON.stringify(made).length - JSON.stringify(schema).length).toBeLessThan(60_000);
+  expect(schemaErrors(made)).toEqual([]);
+});
 
-  it("has no pattern of over 1,000 characters, which takes long to read", async () => {
-    const { shown: made } = await shown(ofProperty({ type: "string", pattern: "\\[".repeat(501) }));
-    expect(made.properties?.["it"]).toEqual({ type: "string" });
-  });
+it("a schema of a hostile server has no pattern of over 1,000 characters, which takes long to read", async () => {
+  const { shown: made } = await shown(ofProperty({ type: "string", pattern: "\\[".repeat(501) }));
+  expect(made.properties?.["it"]).toEqual({ type: "string" });
 });
 
 describe("a parameter with a name that a provider refuses", () => {

@@ -201,21 +201,19 @@ describe("a server that is down", () => {
       (server) => new Promise((done) => server.intercept(() => (done(true), true))),
     );
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    try {
-      const ended = vi.fn<() => void>();
-      const opening = open(
-        new McpDirectory(quiet),
-        servers.map(({ url }, index) => ({ name: `silent_${index}`, url })),
-      );
-      void opening.then(ended);
-      await Promise.all(asked);
-      await vi.advanceTimersByTimeAsync(limits.replyMs - 1);
-      expect(ended).not.toHaveBeenCalled();
-      await vi.advanceTimersByTimeAsync(1);
-      expect((await opening).tools).toEqual({});
-    } finally {
-      vi.useRealTimers();
-    }
+    const ended = vi.fn<() => void>();
+    const opening = open(
+      new McpDirectory(quiet),
+      servers.map(({ url }, index) => ({ name: `silent_${index}`, url })),
+    );
+    void opening.then(ended);
+    await Promise.all(asked);
+    await vi.advanceTimersByTimeAsync(limits.replyMs - 1);
+    expect(ended).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    // The servers that are stopped after the test need the real ones.
+    vi.useRealTimers();
+    expect((await opening).tools).toEqual({});
   });
 
   it("is not considered down because the turn was stopped", async () => {
@@ -300,67 +298,61 @@ describe("a call that fails", () => {
   });
 });
 
-describe("a session", () => {
-  it("belongs to one turn: opened by its first call, shared by the others, closed with it", async () => {
-    const server = await start([offering("act")], { sessions: true });
-    const directory = new McpDirectory();
-    const servers = [{ name: "one", url: server.url }];
-    await (await directory.open(servers, { taken: [], signal: AbortSignal.any([]) })).close();
-    await vi.waitFor(() => expect(server.sessions.size).toBe(0));
-    const [one, two] = [await open(directory, servers), await open(directory, servers)];
-    expect(server.sessions.size).toBe(0);
-    await Promise.all([run(one, "act"), run(one, "act"), run(two, "act")]);
-    await run(one, "act");
-    expect(server.sessions.size).toBe(2);
-    await one.close();
-    await two.close();
-    await vi.waitFor(() => expect(server.sessions.size).toBe(0));
-  });
-
-  it("is renewed when the server has forgotten it, and the call is made once", async () => {
-    const server = await start([offering("act")], { sessions: true });
-    const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);
-    await run(tools, "act");
-    server.forget();
-    await Promise.all([run(tools, "act"), run(tools, "act")]);
-    expect(server.calls).toHaveLength(3);
-  });
+it("a session belongs to one turn: opened by its first call, shared by the others, closed with it", async () => {
+  const server = await start([offering("act")], { sessions: true });
+  const directory = new McpDirectory();
+  const servers = [{ name: "one", url: server.url }];
+  await (await directory.open(servers, { taken: [], signal: AbortSignal.any([]) })).close();
+  await vi.waitFor(() => expect(server.sessions.size).toBe(0));
+  const [one, two] = [await open(directory, servers), await open(directory, servers)];
+  expect(server.sessions.size).toBe(0);
+  await Promise.all([run(one, "act"), run(one, "act"), run(two, "act")]);
+  await run(one, "act");
+  expect(server.sessions.size).toBe(2);
+  await one.close();
+  await two.close();
+  await vi.waitFor(() => expect(server.sessions.size).toBe(0));
 });
 
-describe("an invalid tool", () => {
-  const nested = (depth: number): Record<string, unknown> =>
-    depth === 0 ? {} : { type: "object", properties: { a: nested(depth - 1) } };
-
-  it.each<readonly [string, Record<string, unknown>]>([
-    ["whose schema is deeper than 100", { a: nested(100) }],
-    ["whose schema is longer than 65,536", { a: { description: "x".repeat(65_536) } }],
-  ])("%s is left out", async (_what, properties) => {
-    const inputSchema = {
-      type: "object" as const,
-      properties: properties as Record<string, object>,
-    };
-    const { url } = await start([{ ...offering("bad"), inputSchema }, offering("good")]);
-    const { tools } = await open(new McpDirectory(), [{ name: "one", url }]);
-    expect(Object.keys(tools)).toEqual(["good"]);
-  });
+it("a session is renewed when the server has forgotten it, and the call is made once", async () => {
+  const server = await start([offering("act")], { sessions: true });
+  const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);
+  await run(tools, "act");
+  server.forget();
+  await Promise.all([run(tools, "act"), run(tools, "act")]);
+  expect(server.calls).toHaveLength(3);
 });
 
-describe("a redirect", () => {
-  async function redirecting(location: (path: string) => string, status = 307) {
-    const server = await startLoopback((request, response) => {
-      request.resume();
-      response.writeHead(status, { location: location(request.url ?? "") }).end();
-    });
-    return { ...server, url: `${server.url}/mcp` };
-  }
+const nested = (depth: number): Record<string, unknown> =>
+  depth === 0 ? {} : { type: "object", properties: { a: nested(depth - 1) } };
 
-  it("to another origin is not followed, because of the headers", async () => {
-    const other = await start([offering("act")]);
-    const server = await redirecting(() => other.url);
-    const headers = { authorization: "Bearer secret-token-1234" };
-    const servers = [{ name: "one", url: server.url, headers }];
-    expect((await open(new McpDirectory(quiet), servers)).tools).toEqual({});
-    expect(other.requests).toEqual([]);
-    await server.down();
+it.each<readonly [string, Record<string, unknown>]>([
+  ["whose schema is deeper than 100", { a: nested(100) }],
+  ["whose schema is longer than 65,536", { a: { description: "x".repeat(65_536) } }],
+])("an invalid tool %s is left out", async (_what, properties) => {
+  const inputSchema = {
+    type: "object" as const,
+    properties: properties as Record<string, object>,
+  };
+  const { url } = await start([{ ...offering("bad"), inputSchema }, offering("good")]);
+  const { tools } = await open(new McpDirectory(), [{ name: "one", url }]);
+  expect(Object.keys(tools)).toEqual(["good"]);
+});
+
+async function redirecting(location: (path: string) => string, status = 307) {
+  const server = await startLoopback((request, response) => {
+    request.resume();
+    response.writeHead(status, { location: location(request.url ?? "") }).end();
   });
+  return { ...server, url: `${server.url}/mcp` };
+}
+
+it("a redirect to another origin is not followed, because of the headers", async () => {
+  const other = await start([offering("act")]);
+  const server = await redirecting(() => other.url);
+  const headers = { authorization: "Bearer secret-token-1234" };
+  const servers = [{ name: "one", url: server.url, headers }];
+  expect((await open(new McpDirectory(quiet), servers)).tools).toEqual({});
+  expect(other.requests).toEqual([]);
+  await server.down();
 });

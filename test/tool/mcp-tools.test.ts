@@ -73,42 +73,40 @@ describe("an agent with an MCP server", () => {
   });
 });
 
-describe("names", () => {
-  it("stay the server's own while they are unique", async () => {
-    const one = await start([offering("list"), offering("get_a")]);
-    const two = await start([offering("list"), offering("get_b")]);
-    const tools = await open(new McpDirectory(), [
-      { name: "one", url: one.url },
-      { name: "two", url: two.url },
-    ]);
-    expect(Object.keys(tools.tools)).toEqual(["one_list", "get_a", "two_list", "get_b"]);
-    await run(tools, "two_list");
-    expect([one.calls.length, two.calls]).toEqual([0, [{ tool: "list", input: {} }]]);
-  });
+it("names stay the server's own while they are unique", async () => {
+  const one = await start([offering("list"), offering("get_a")]);
+  const two = await start([offering("list"), offering("get_b")]);
+  const tools = await open(new McpDirectory(), [
+    { name: "one", url: one.url },
+    { name: "two", url: two.url },
+  ]);
+  expect(Object.keys(tools.tools)).toEqual(["one_list", "get_a", "two_list", "get_b"]);
+  await run(tools, "two_list");
+  expect([one.calls.length, two.calls]).toEqual([0, [{ tool: "list", input: {} }]]);
+});
 
-  it("are changed if they clash with the agent's own tools or with each other", async () => {
-    const { url } = await start(["act", "a.b", "a/b", "get-it"].map((name) => offering(name)));
-    const { tools } = await open(new McpDirectory(), [{ name: "one", url }], {
-      taken: ["act", "one_act", "get-it"],
-    });
-    expect(Object.keys(tools)).toEqual(["one_act_2", "a_b", "a_b_2", "one_get_it"]);
+it("names are changed if they clash with the agent's own tools or with each other", async () => {
+  const { url } = await start(["act", "a.b", "a/b", "get-it"].map((name) => offering(name)));
+  const { tools } = await open(new McpDirectory(), [{ name: "one", url }], {
+    taken: ["act", "one_act", "get-it"],
   });
+  expect(Object.keys(tools)).toEqual(["one_act_2", "a_b", "a_b_2", "one_get_it"]);
+});
 
-  it("stay the same while a server with the same names is down", async () => {
-    let now = 0;
-    const one = await start([offering("list")]);
-    const two = await start([offering("list")]);
-    const servers = [
-      { name: "one", url: one.url },
-      { name: "two", url: two.url },
-    ];
-    const directory = new McpDirectory({ now: () => now, warn: () => undefined });
-    await open(directory, servers);
-    await two.down();
-    now += 300_000;
-    expect(Object.keys((await open(directory, servers)).tools)).toEqual(["one_list"]);
-    await two.up();
-  });
+it("names stay the same while a server with the same names is down", async () => {
+  let now = 0;
+  const one = await start([offering("list")]);
+  const two = await start([offering("list")]);
+  const servers = [
+    { name: "one", url: one.url },
+    { name: "two", url: two.url },
+  ];
+  const directory = new McpDirectory({ now: () => now, warn: () => undefined });
+  await open(directory, servers);
+  await two.down();
+  now += 300_000;
+  expect(Object.keys((await open(directory, servers)).tools)).toEqual(["one_list"]);
+  await two.up();
 });
 
 describe("a result's value", () => {
@@ -159,43 +157,41 @@ describe("a result's value", () => {
   });
 });
 
-describe("labels", () => {
-  it("are untrusted, with the server as source, unless configured otherwise", async () => {
-    const names = ["get_order", "get_mail", "send_mail", "other"];
-    const { url } = await start(names.map((name) => offering(name)));
-    const { policies } = await open(new McpDirectory(), [
-      {
-        name: "shop",
-        url,
-        tools: {
-          "get_*": { trusted: true },
-          "*mail": { sealed: true, trusted: false },
-          "s*_*l": { approval: true },
-          nothing: { approval: true },
-        },
+it("a result is untrusted, with the server as source, unless configured", async () => {
+  const names = ["get_order", "get_mail", "send_mail", "other"];
+  const { url } = await start(names.map((name) => offering(name)));
+  const { policies } = await open(new McpDirectory(), [
+    {
+      name: "shop",
+      url,
+      tools: {
+        "get_*": { trusted: true },
+        "*mail": { sealed: true, trusted: false },
+        "s*_*l": { approval: true },
+        nothing: { approval: true },
       },
-    ]);
-    const source = "mcp:shop";
-    const aliasesOf = (name: string) => [name, `shop/${name}`];
-    expect(policies).toEqual({
-      get_order: { source, numbers: "raw", aliases: aliasesOf("get_order"), trusted: true },
-      get_mail: {
-        source,
-        numbers: "raw",
-        aliases: aliasesOf("get_mail"),
-        trusted: false,
-        sealed: true,
-      },
-      send_mail: {
-        source,
-        numbers: "raw",
-        aliases: aliasesOf("send_mail"),
-        trusted: false,
-        sealed: true,
-        approval: true,
-      },
-      other: { source, numbers: "raw", aliases: aliasesOf("other"), trusted: false },
-    });
+    },
+  ]);
+  const source = "mcp:shop";
+  const aliasesOf = (name: string) => [name, `shop/${name}`];
+  expect(policies).toEqual({
+    get_order: { source, numbers: "raw", aliases: aliasesOf("get_order"), trusted: true },
+    get_mail: {
+      source,
+      numbers: "raw",
+      aliases: aliasesOf("get_mail"),
+      trusted: false,
+      sealed: true,
+    },
+    send_mail: {
+      source,
+      numbers: "raw",
+      aliases: aliasesOf("send_mail"),
+      trusted: false,
+      sealed: true,
+      approval: true,
+    },
+    other: { source, numbers: "raw", aliases: aliasesOf("other"), trusted: false },
   });
 });
 
@@ -290,32 +286,30 @@ const CASES: readonly (readonly [schema: object, given: string, got: string])[] 
   ],
 ];
 
-describe("scalars in the inputs of MCP tools", () => {
-  it.each(CASES)("%j takes %s as %s", (schema, given, got) => {
-    const root = { type: "object", properties: { p: schema }, $defs: { id: { type: "string" } } };
-    const input = parseExactly(`{"p":${given}}`);
-    const fitted = fitScalars(input, root as Parameters<typeof fitScalars>[1]);
-    expect(JSON.stringify(fitted)).toBe(`{"p":${got}}`);
-    if (given === got) expect(fitted).toBe(input);
-  });
+it.each(CASES)("an MCP tool's parameter %j takes %s as %s", (schema, given, got) => {
+  const root = { type: "object", properties: { p: schema }, $defs: { id: { type: "string" } } };
+  const input = parseExactly(`{"p":${given}}`);
+  const fitted = fitScalars(input, root as Parameters<typeof fitScalars>[1]);
+  expect(JSON.stringify(fitted)).toBe(`{"p":${got}}`);
+  if (given === got) expect(fitted).toBe(input);
+});
 
-  it("looks a schema up once for all elements of a list", () => {
-    let lookups = 0;
-    const row = new Proxy<Record<string, unknown>>(
-      { type: "object", properties: { id: { type: "string" } } },
-      {
-        get: (target, key) => {
-          lookups++;
-          return Reflect.get(target, key) as unknown;
-        },
+it("the schema of an MCP tool's list is looked up once for all elements", () => {
+  let lookups = 0;
+  const row = new Proxy<Record<string, unknown>>(
+    { type: "object", properties: { id: { type: "string" } } },
+    {
+      get: (target, key) => {
+        lookups++;
+        return Reflect.get(target, key) as unknown;
       },
-    );
-    const schema = { type: "object", properties: { rows: { type: "array", items: row } } } as never;
-    const rows = Array.from({ length: 1_000 }, (_, id) => ({ id }));
-    const fitted = fitScalars({ rows }, schema) as { rows: { id: unknown }[] };
-    expect(fitted.rows.at(-1)).toEqual({ id: "999" });
-    const before = lookups;
-    fitScalars({ rows: [...rows, ...rows] }, schema);
-    expect(lookups - before).toBeLessThan(before + 100);
-  });
+    },
+  );
+  const schema = { type: "object", properties: { rows: { type: "array", items: row } } } as never;
+  const rows = Array.from({ length: 1_000 }, (_, id) => ({ id }));
+  const fitted = fitScalars({ rows }, schema) as { rows: { id: unknown }[] };
+  expect(fitted.rows.at(-1)).toEqual({ id: "999" });
+  const before = lookups;
+  fitScalars({ rows: [...rows, ...rows] }, schema);
+  expect(lookups - before).toBeLessThan(before + 100);
 });

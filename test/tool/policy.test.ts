@@ -112,20 +112,18 @@ it("several policies are as strict as the strictest", async () => {
   expect(await of(ask, deny, allow)).toEqual({ deny: "no." });
 });
 
-describe("requireTrusted", () => {
-  const policy = requireTrusted(["send_*", "pay"]);
-  const decide = (tool: string, { trusted = true, tainted = false } = {}) =>
-    policy({
-      tool,
-      input: 1,
-      resolved: 1,
-      references: [{ name: "x", visibility: "model", sources: ["mcp:web"], trusted }],
-      tainted,
-    });
-
-  it("asks when the model has read untrusted data", async () => {
-    expect(await decide("pay", { tainted: true })).toMatchObject({ ask: expect.any(String) });
+const policy = requireTrusted(["send_*", "pay"]);
+const decide = (tool: string, { trusted = true, tainted = false } = {}) =>
+  policy({
+    tool,
+    input: 1,
+    resolved: 1,
+    references: [{ name: "x", visibility: "model", sources: ["mcp:web"], trusted }],
+    tainted,
   });
+
+it("requireTrusted asks when the model has read untrusted data", async () => {
+  expect(await decide("pay", { tainted: true })).toMatchObject({ ask: expect.any(String) });
 });
 
 const asking = async (needsApproval: unknown, input: Json) => {
@@ -226,11 +224,7 @@ describe("the failure of a call whose references could not be resolved", () => {
 });
 
 it("a failure has one of our codes, and a message of limited length", () => {
-  expect(failed(new Error("No."))).toEqual({
-    kind: "failed",
-    code: "tool_failed",
-    message: "No.",
-  });
+  expect(failed(new Error("No."))).toEqual({ kind: "failed", code: "tool_failed", message: "No." });
   expect(failed(tooLarge).code).toBe("limit_exceeded");
   expect(failed(new Error("x".repeat(maxReasonChars))).message).toBe("x".repeat(maxReasonChars));
   const long = failed(new Error("x".repeat(maxReasonChars + 7))).message;

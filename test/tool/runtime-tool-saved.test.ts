@@ -8,10 +8,10 @@ import { Taint } from "../../src/store/labels.ts";
 import { wrapRuntimeTool, wrapTools } from "../../src/tool/tool-call.ts";
 import { callTool, conversation, give, outputOf, scope } from "../support/runtime-tool-calls.ts";
 import { call, failureOf, run } from "../support/wrapped.ts";
-import { tool } from "ai";
 import { codeTool } from "../../packages/code/src/code-tool.ts";
 import type { PolicyCall } from "../../src/tool/policy.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 describe("the result of a runtime tool", () => {
   it("is saved nowhere if one of the places does not fit", async () => {
@@ -114,7 +114,7 @@ describe("the result of a runtime tool", () => {
 
 describe("a name in a run", () => {
   it.each(["state", "$state", "${state}", "†state", "variable:state"])(
-    "is the run's own, written %s",
+    "is its own: %s",
     async (name) => {
       const store = await conversation();
       const read = { reference: "$state.x", type: "string", count: 9, value: "the run's" };
@@ -149,7 +149,7 @@ describe("a name in a run", () => {
         assigned: [["mine", values[0]?.[1] ?? ""]],
       };
     });
-    const act = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
+    const act = toolOf({ text: z.string() }, ({ text }) => text);
     const tools = await wrapTools({ act }, { store });
     const code = codeTool({ sandbox, tools: () => tools });
     const input = { code: "…", variables: ["$state"] };
@@ -212,54 +212,49 @@ describe("a name in a run", () => {
 const outside = { inRun: false } as const;
 
 const called: unknown[] = [];
-const echo = tool({
-  inputSchema: z.object({ value: z.any() }),
-  execute: ({ value }): unknown => {
-    called.push(value);
-    return value;
-  },
+const echo = toolOf({ value: z.any() }, ({ value }): unknown => {
+  called.push(value);
+  return value;
 });
 
-describe("a run's own variable, for a model outside the run", () => {
-  it.each([
-    ["read_variable", { name: "state_r1" }],
-    ["search_variable", { name: "state_r1", query: "run" }],
-    ["delete_variable", { name: "state_r1" }],
-  ])("is unknown to %s", async (name, input) => {
-    const store = await conversation();
-    const { ran } = await callTool(name, input, { store, ...outside });
-    expect(failureOf(ran)?.code).toBe("variable_not_found");
-    expect(await store.read("state_r1")).toEqual({ x: "the run's" });
-  });
+it.each([
+  ["read_variable", { name: "state_r1" }],
+  ["search_variable", { name: "state_r1", query: "run" }],
+  ["delete_variable", { name: "state_r1" }],
+])("a run's own variable, for a model outside the run is unknown to %s", async (name, input) => {
+  const store = await conversation();
+  const { ran } = await callTool(name, input, { store, ...outside });
+  expect(failureOf(ran)?.code).toBe("variable_not_found");
+  expect(await store.read("state_r1")).toEqual({ x: "the run's" });
+});
 
-  it("cannot be written", async () => {
-    const store = await conversation();
-    for (const name of ["state_r1", "state_r1.x"]) {
-      const input = { name, value: "mallory" };
-      await expect(callTool("set_variable", input, { store, ...outside })).rejects.toMatchObject({
-        code: "bad_name",
-      });
-    }
-    const tools = await wrapTools({ echo }, { store, outputPath: true });
-    const input = { value: "mallory", _outputPath: "$state_r1.x" };
-    const ran = await run(required(tools.get("echo")), input);
-    expect(failureOf(ran)?.code).toBe("bad_name");
-    expect(called).not.toContain("mallory");
-    const sandbox = scriptedSandbox(() => ({ assigned: [["state_r1", '"mallory"']] }));
-    const code = codeTool({ sandbox, tools: () => new Map() });
-    await expect(callTool(code, { code: "…" }, { store, ...outside })).rejects.toMatchObject({
+it("a run's own variable, for a model outside the run cannot be written", async () => {
+  const store = await conversation();
+  for (const name of ["state_r1", "state_r1.x"]) {
+    const input = { name, value: "mallory" };
+    await expect(callTool("set_variable", input, { store, ...outside })).rejects.toMatchObject({
       code: "bad_name",
     });
-    expect(await store.read("state_r1")).toEqual({ x: "the run's" });
+  }
+  const tools = await wrapTools({ echo }, { store, outputPath: true });
+  const input = { value: "mallory", _outputPath: "$state_r1.x" };
+  const ran = await run(required(tools.get("echo")), input);
+  expect(failureOf(ran)?.code).toBe("bad_name");
+  expect(called).not.toContain("mallory");
+  const sandbox = scriptedSandbox(() => ({ assigned: [["state_r1", '"mallory"']] }));
+  const code = codeTool({ sandbox, tools: () => new Map() });
+  await expect(callTool(code, { code: "…" }, { store, ...outside })).rejects.toMatchObject({
+    code: "bad_name",
   });
+  expect(await store.read("state_r1")).toEqual({ x: "the run's" });
+});
 
-  it("is not passed to code", async () => {
-    const store = await conversation();
-    const code = codeTool({ sandbox: scriptedSandbox(() => ({})), tools: () => new Map() });
-    const input = { code: "…", variables: ["state_r1"] };
-    const { ran } = await callTool(code, input, { store, ...outside });
-    expect(failureOf(ran)?.code).toBe("variable_not_found");
-  });
+it("a run's own variable, for a model outside the run is not passed to code", async () => {
+  const store = await conversation();
+  const code = codeTool({ sandbox: scriptedSandbox(() => ({})), tools: () => new Map() });
+  const input = { code: "…", variables: ["state_r1"] };
+  const { ran } = await callTool(code, input, { store, ...outside });
+  expect(failureOf(ran)?.code).toBe("variable_not_found");
 });
 
 function required<Given>(given: Given | undefined): Given {

@@ -62,24 +62,22 @@ it("a result of a plan's call is not kept if there is no room for it beside its 
   expect(saved).not.toHaveProperty("kept");
 });
 
-describe("what a built-in tool answers to a plan", () => {
-  it("is its value, unless that is guarded", async () => {
-    const value = { whole: longText };
-    const whole = await saveShown("short", planned, { value });
-    expect([whole.saved.output, await whole.store.read("kept_1")]).toEqual(["short", value]);
-    const { saved, store } = await saveShown("short", planned, { value, reads: true });
-    expect([saved.shown, saved.kept, namesIn(store)]).toEqual(["short", undefined, ["seal"]]);
-  });
+it("what a built-in tool answers to a plan is its value, unless that is guarded", async () => {
+  const value = { whole: longText };
+  const whole = await saveShown("short", planned, { value });
+  expect([whole.saved.output, await whole.store.read("kept_1")]).toEqual(["short", value]);
+  const { saved, store } = await saveShown("short", planned, { value, reads: true });
+  expect([saved.shown, saved.kept, namesIn(store)]).toEqual(["short", undefined, ["seal"]]);
+});
 
-  it("is marked if it is untrusted", async () => {
-    expect((await saveShown({ a: 1 }, {}, { untrusted: true })).saved.output).toEqual({
-      a: 1,
-      untrusted: true,
-    });
-    expect((await saveShown("a", {}, { untrusted: true })).saved.output).toEqual({
-      shown: "a",
-      untrusted: true,
-    });
+it("what a built-in tool answers to a plan is marked if it is untrusted", async () => {
+  expect((await saveShown({ a: 1 }, {}, { untrusted: true })).saved.output).toEqual({
+    a: 1,
+    untrusted: true,
+  });
+  expect((await saveShown("a", {}, { untrusted: true })).saved.output).toEqual({
+    shown: "a",
+    untrusted: true,
   });
 });
 
@@ -126,57 +124,53 @@ describe("a result that exceeds the quota", () => {
   });
 });
 
-describe("a result for a place that it does not fit", () => {
-  it("is an error that names what is in the way", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "text", value: "a text" });
-    const saving = save(1, { store, calling: { saveTo: saveTargetIn("$text.b") } });
-    await expect(saving).rejects.toMatchObject({
-      code: "bad_value",
-      message: expect.stringContaining("in the way"),
-    });
-  });
-
-  it("reveals nothing of a variable that has become guarded", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "text", value: "a text" });
-    const saveTo = saveTargetIn("$text.b");
-    const act = tool({ inputSchema: z.any(), execute: () => 1 });
-    const ran = await run(await wrapTool("act", act, { store }), {}, { ...call, saveTo });
-    await store.save({ name: "text", value: "a text", visibility: "sealed" });
-    const saving = async () => ran.kind === "done" && ran.save();
-    await expect(saving()).rejects.toMatchObject({ code: "variable_sealed" });
+it("a result for a place that it does not fit is an error that names what is in the way", async () => {
+  const store = new MemoryStore();
+  await store.save({ name: "text", value: "a text" });
+  const saving = save(1, { store, calling: { saveTo: saveTargetIn("$text.b") } });
+  await expect(saving).rejects.toMatchObject({
+    code: "bad_value",
+    message: expect.stringContaining("in the way"),
   });
 });
 
-describe("the variable of a result", () => {
-  it("is a handle above the tool's own limit for shown results", async () => {
-    const policies = { act: { inlineChars: 10 } };
-    expect((await save("x".repeat(8), { policies })).saved.output).toHaveProperty("value");
-    expect((await save("x".repeat(9), { policies })).saved.output).toHaveProperty("preview");
-  });
+it("a result for a place that it does not fit reveals nothing of a variable that has become guarded", async () => {
+  const store = new MemoryStore();
+  await store.save({ name: "text", value: "a text" });
+  const saveTo = saveTargetIn("$text.b");
+  const act = tool({ inputSchema: z.any(), execute: () => 1 });
+  const ran = await run(await wrapTool("act", act, { store }), {}, { ...call, saveTo });
+  await store.save({ name: "text", value: "a text", visibility: "sealed" });
+  const saving = async () => ran.kind === "done" && ran.save();
+  await expect(saving()).rejects.toMatchObject({ code: "variable_sealed" });
+});
 
-  it("is changed by name only if a place was chosen", async () => {
-    expect((await save(1)).changes).toEqual([]);
-    const saveTo = saveTargetIn("$a && $b.c");
-    expect((await save(1, { calling: { saveTo } })).changes).toEqual(["a", "b"]);
-  });
+it("the variable of a result is a handle above the tool's own limit for shown results", async () => {
+  const policies = { act: { inlineChars: 10 } };
+  expect((await save("x".repeat(8), { policies })).saved.output).toHaveProperty("value");
+  expect((await save("x".repeat(9), { policies })).saved.output).toHaveProperty("preview");
+});
 
-  it("keeps the input of a call from code only if that is neither guarded nor untrusted", async () => {
-    for (const [guard, isKept] of [
-      [{}, true],
-      [{ visibility: "sealed" }, false],
-      [{ trusted: false }, false],
-    ] as const) {
-      const store = new MemoryStore();
-      await store.save({ name: "source", value: "v", ...guard });
-      const madeOf = new Labels(store);
-      madeOf.add("source");
-      const { saved } = await save(1, { store, input: { city: "Rome" }, calling: { madeOf } });
-      expect(saved.info?.input).toEqual(isKept ? { city: "Rome" } : undefined);
-      expect(saved.info?.name).toBe(isKept ? "act_rome" : "act_1");
-    }
-  });
+it("the variable of a result is changed by name only if a place was chosen", async () => {
+  expect((await save(1)).changes).toEqual([]);
+  const saveTo = saveTargetIn("$a && $b.c");
+  expect((await save(1, { calling: { saveTo } })).changes).toEqual(["a", "b"]);
+});
+
+it("the variable of a result keeps the input of a call from code only if that is neither guarded nor untrusted", async () => {
+  for (const [guard, isKept] of [
+    [{}, true],
+    [{ visibility: "sealed" }, false],
+    [{ trusted: false }, false],
+  ] as const) {
+    const store = new MemoryStore();
+    await store.save({ name: "source", value: "v", ...guard });
+    const madeOf = new Labels(store);
+    madeOf.add("source");
+    const { saved } = await save(1, { store, input: { city: "Rome" }, calling: { madeOf } });
+    expect(saved.info?.input).toEqual(isKept ? { city: "Rome" } : undefined);
+    expect(saved.info?.name).toBe(isKept ? "act_rome" : "act_1");
+  }
 });
 
 const asked: Json[] = [];

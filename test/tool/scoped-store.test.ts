@@ -5,51 +5,46 @@ import type { RunScope } from "../../src/tool/wrapped-tool.ts";
 import { conversation, scope } from "../support/runtime-tool-calls.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
 
-describe("the variables of a run", () => {
-  it("exclude what the run cannot name, and methods of the whole store", async () => {
-    const store = await conversation();
-    const own = new ScopedStore(store, scope);
-    expect(own.couldBegin("ro")).toBe(true);
-    const wholes = ["endRun", "holds", "observe", "ofRun", "page", "reset", "runs", "transfer"];
-    expect(wholes.filter((member) => member in own)).toEqual([]);
-    expect(own.list().map(({ name }) => name)).toEqual(["rows", "state"]);
-    expect(own.list({ last: 1 }).map(({ name }) => name)).toEqual(["state"]);
-    expect(own.list({ names: ["state"] })).toMatchObject([{ name: "state", scope: "run" }]);
-    expect(own.count()).toBe(2);
-  });
+it("the variables of a run exclude what the run cannot name, and methods of the whole store", async () => {
+  const store = await conversation();
+  const own = new ScopedStore(store, scope);
+  expect(own.couldBegin("ro")).toBe(true);
+  const wholes = ["endRun", "holds", "observe", "ofRun", "page", "reset", "runs", "transfer"];
+  expect(wholes.filter((member) => member in own)).toEqual([]);
+  expect(own.list().map(({ name }) => name)).toEqual(["rows", "state"]);
+  expect(own.list({ last: 1 }).map(({ name }) => name)).toEqual(["state"]);
+  expect(own.list({ names: ["state"] })).toMatchObject([{ name: "state", scope: "run" }]);
+  expect(own.count()).toBe(2);
+});
 
-  it("are read and changed under the name as written", async () => {
-    const store = await conversation();
-    const own = new ScopedStore(store, scope);
-    expect(await own.save({ name: "mine", value: 1 })).toMatchObject({
-      name: "mine",
-      scope: "run",
-    });
-    expect(await own.saveAll([{ name: "mine", value: 2 }, { value: 3 }])).toMatchObject([
-      { name: "mine", version: 2 },
-      { name: "variable_1", scope: "conversation" },
-    ]);
-    const prepared = await own.prepareAll([{ name: "mine", value: 4 }]);
-    prepared.commit();
-    expect([
-      await store.read("mine_r1"),
-      await own.read("mine"),
-      own.glance("mine")?.version,
-    ]).toEqual([4, 4, 3]);
-    const open = own.open("mine");
-    expect(new TextDecoder().decode(await open?.read(0, 1))).toBe("4");
-    open?.close();
-    expect(own.update("mine", { pinned: true })).toMatchObject({ name: "mine", pinned: true });
-    expect(own.update("nothing", {})).toBeUndefined();
-    expect([own.delete("mine"), own.info("mine"), own.delete("mine")]).toEqual([
-      true,
-      undefined,
-      false,
-    ]);
-    store.endRun("r1");
-    expect(own.tombstone("state")).toMatchObject({ name: "state", reason: "run_ended" });
-    expect(own.tombstone("rows")).toBeUndefined();
-  });
+it("the variables of a run are read and changed under the name as written", async () => {
+  const store = await conversation();
+  const own = new ScopedStore(store, scope);
+  expect(await own.save({ name: "mine", value: 1 })).toMatchObject({ name: "mine", scope: "run" });
+  expect(await own.saveAll([{ name: "mine", value: 2 }, { value: 3 }])).toMatchObject([
+    { name: "mine", version: 2 },
+    { name: "variable_1", scope: "conversation" },
+  ]);
+  const prepared = await own.prepareAll([{ name: "mine", value: 4 }]);
+  prepared.commit();
+  expect([
+    await store.read("mine_r1"),
+    await own.read("mine"),
+    own.glance("mine")?.version,
+  ]).toEqual([4, 4, 3]);
+  const open = own.open("mine");
+  expect(new TextDecoder().decode(await open?.read(0, 1))).toBe("4");
+  open?.close();
+  expect(own.update("mine", { pinned: true })).toMatchObject({ name: "mine", pinned: true });
+  expect(own.update("nothing", {})).toBeUndefined();
+  expect([own.delete("mine"), own.info("mine"), own.delete("mine")]).toEqual([
+    true,
+    undefined,
+    false,
+  ]);
+  store.endRun("r1");
+  expect(own.tombstone("state")).toMatchObject({ name: "state", reason: "run_ended" });
+  expect(own.tombstone("rows")).toBeUndefined();
 });
 
 const long = "n".repeat(64);
@@ -120,29 +115,27 @@ describe.each([
   });
 });
 
-describe("references in a run", () => {
-  it("report the store's names, and do not pass a run's own secret for a listed one", async () => {
-    const store = await conversation();
-    await store.save({ name: "mine_r1", value: "s", visibility: "secret", run: "r1" });
-    await store.save({ name: "key", value: "k", visibility: "secret" });
-    const used: string[] = [];
-    const lookup = lookupFor(scope, store, {
-      secrets: ["mine", "key"],
-      onUsed: (name) => used.push(name),
-    });
-    expect(await lookup({ name: "state", path: [] })).toMatchObject({ found: true });
-    expect(await lookup({ name: "key", path: [] })).toMatchObject({ found: true, value: "k" });
-    expect(lookup({ name: "mine", path: [] })).toEqual({ found: false, reason: "secret" });
-    expect(used).toEqual(["state_r1", "key"]);
+it("references in a run report the store's names, and do not pass a run's own secret for a listed one", async () => {
+  const store = await conversation();
+  await store.save({ name: "mine_r1", value: "s", visibility: "secret", run: "r1" });
+  await store.save({ name: "key", value: "k", visibility: "secret" });
+  const used: string[] = [];
+  const lookup = lookupFor(scope, store, {
+    secrets: ["mine", "key"],
+    onUsed: (name) => used.push(name),
   });
+  expect(await lookup({ name: "state", path: [] })).toMatchObject({ found: true });
+  expect(await lookup({ name: "key", path: [] })).toMatchObject({ found: true, value: "k" });
+  expect(lookup({ name: "mine", path: [] })).toEqual({ found: false, reason: "secret" });
+  expect(used).toEqual(["state_r1", "key"]);
+});
 
-  it("name places as in the run", async () => {
-    const store = await conversation();
-    expect(targetFor("$state.x && $kept", store, scope).places).toMatchObject([
-      { name: "state_r1", run: "r1", source: "$state.x" },
-      { name: "kept", source: "$kept" },
-    ]);
-  });
+it("references in a run name places as in the run", async () => {
+  const store = await conversation();
+  expect(targetFor("$state.x && $kept", store, scope).places).toMatchObject([
+    { name: "state_r1", run: "r1", source: "$state.x" },
+    { name: "kept", source: "$kept" },
+  ]);
 });
 
 it("a sealed value that is replaced while it is read is still treated as sealed", async () => {

@@ -141,9 +141,7 @@ describe.each(stores)("search_variable on $title", ({ open }) => {
 });
 
 it("a match is where its reference points, whatever the keys are", async () => {
-  const text = fc.string({
-    unit: fc.constantFrom("a", "B", ".", '"', "\\", "'", "\n", "😀", "]"),
-  });
+  const text = fc.string({ unit: fc.constantFrom("a", "B", ".", '"', "\\", "'", "\n", "😀", "]") });
   const { value } = fc.letrec<{ value: Json }>((tie) => ({
     value: fc.oneof(
       { maxDepth: 4 },
@@ -222,23 +220,21 @@ describe("the cost of a search", () => {
   });
 });
 
-describe("a query", () => {
-  it("has at most 200 characters", async () => {
-    const tools = await toolsWith("a".repeat(300));
-    expect(await search(tools, { query: "a".repeat(200) })).toMatchObject({ total: 1 });
-    await expect(search(tools, { query: "a".repeat(201) })).rejects.toMatchObject({
-      code: "invalid_tool_input",
-    });
+it("a query has at most 200 characters", async () => {
+  const tools = await toolsWith("a".repeat(300));
+  expect(await search(tools, { query: "a".repeat(200) })).toMatchObject({ total: 1 });
+  await expect(search(tools, { query: "a".repeat(201) })).rejects.toMatchObject({
+    code: "invalid_tool_input",
   });
+});
 
-  it("finds no half characters, and the right place after a letter that grows in lower case", () => {
-    const find = (query: string, text: string) => {
-      const found = new Matcher(query, false).find(text, 0);
-      return found === undefined ? undefined : text.slice(found.start, found.end);
-    };
-    expect(find("\ud83d", "a😀b")).toBeUndefined();
-    expect(find("\ude00", "a😀b")).toBeUndefined();
-    // "İ" has two characters in lower case.
-    expect(find("weather", "İİ: WEATHER today")).toBe("WEATHER");
-  });
+it("a query finds no half characters, and the right place after a letter that grows in lower case", () => {
+  const find = (query: string, text: string) => {
+    const found = new Matcher(query, false).find(text, 0);
+    return found === undefined ? undefined : text.slice(found.start, found.end);
+  };
+  expect(find("\ud83d", "a😀b")).toBeUndefined();
+  expect(find("\ude00", "a😀b")).toBeUndefined();
+  // "İ" has two characters in lower case.
+  expect(find("weather", "İİ: WEATHER today")).toBe("WEATHER");
 });

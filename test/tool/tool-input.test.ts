@@ -32,42 +32,40 @@ async function messageOf(inputSchema: Schema, options: Partial<Options> = {}): P
   return (error as Error).message;
 }
 
-describe("an input that does not fit", () => {
-  it("is refused with what else may help", async () => {
-    const unresolved = [
-      { reference: "$x", code: "variable_not_found" as const, message: "$x is not a variable." },
-      { reference: "$y", code: "path_not_found" as const },
-    ];
-    const issue = { path: [], message: "No" };
-    const message = await messageOf(refusing([issue]), { unresolved, hint: () => " Try $z." });
-    expect(message).toBe("The input does not fit the tool: No. $x is not a variable.  Try $z.");
-    const error: unknown = await check(refusing([issue]), {}, { unresolved }).catch(
-      (e: unknown) => e,
-    );
-    expect(error).toMatchObject({ details: { unresolved } });
-  });
+it("an input that does not fit is refused with what else may help", async () => {
+  const unresolved = [
+    { reference: "$x", code: "variable_not_found" as const, message: "$x is not a variable." },
+    { reference: "$y", code: "path_not_found" as const },
+  ];
+  const issue = { path: [], message: "No" };
+  const message = await messageOf(refusing([issue]), { unresolved, hint: () => " Try $z." });
+  expect(message).toBe("The input does not fit the tool: No. $x is not a variable.  Try $z.");
+  const error: unknown = await check(refusing([issue]), {}, { unresolved }).catch(
+    (e: unknown) => e,
+  );
+  expect(error).toMatchObject({ details: { unresolved } });
+});
 
-  it.each<[string, unknown, string]>([
-    ["a list of issues", [{ path: ["a", 0], message: "No" }], "a.0: No."],
-    ["an error with issues", { issues: [{ path: [], message: "No" }] }, "No."],
-    ["an error whose cause has issues", { cause: { issues: [{ message: "No" }] } }, "No."],
-    ["keys of Standard Schema", [{ path: [{ key: "a" }, "b"], message: "No" }], "a.b: No."],
-    ["issues without a message", [{ path: ["a"] }, null, { message: 5 }], "its schema refuses it."],
-    ["an error without issues", new Error("my value"), "its schema refuses it."],
-    ["no error", undefined, "its schema refuses it."],
-  ])("is refused by any validator: %s", async (_, error, said) => {
-    expect(await messageOf(refusing(error))).toBe(`The input does not fit the tool: ${said}`);
-  });
+it.each<[string, unknown, string]>([
+  ["a list of issues", [{ path: ["a", 0], message: "No" }], "a.0: No."],
+  ["an error with issues", { issues: [{ path: [], message: "No" }] }, "No."],
+  ["an error whose cause has issues", { cause: { issues: [{ message: "No" }] } }, "No."],
+  ["keys of Standard Schema", [{ path: [{ key: "a" }, "b"], message: "No" }], "a.b: No."],
+  ["issues without a message", [{ path: ["a"] }, null, { message: 5 }], "its schema refuses it."],
+  ["an error without issues", new Error("my value"), "its schema refuses it."],
+  ["no error", undefined, "its schema refuses it."],
+])("an input that does not fit is refused by any validator: %s", async (_, error, said) => {
+  expect(await messageOf(refusing(error))).toBe(`The input does not fit the tool: ${said}`);
+});
 
-  it("is refused with ten issues of limited length", () => {
-    const issues = Array.from({ length: 12 }, (_, at) => ({
-      path: [at],
-      message: "m".repeat(201),
-    }));
-    const listed = issuesOf(issues);
-    expect(listed).toHaveLength(10);
-    expect(listed.at(-1)).toEqual({ path: ["9"], message: "m".repeat(200) });
-  });
+it("an input that does not fit is refused with ten issues of limited length", () => {
+  const issues = Array.from({ length: 12 }, (_, at) => ({
+    path: [at],
+    message: "m".repeat(201),
+  }));
+  const listed = issuesOf(issues);
+  expect(listed).toHaveLength(10);
+  expect(listed.at(-1)).toEqual({ path: ["9"], message: "m".repeat(200) });
 });
 
 describe("an input that fits", () => {
@@ -106,28 +104,23 @@ describe("an input that fits", () => {
 
 const dated = z.object({ id: z.string(), since: z.date(), until: z.date().optional() });
 
-describe("a tool whose schema has no JSON Schema", () => {
-  it.each([
-    ["a map", z.map(z.string(), z.string())],
-    ["a schema that throws", jsonSchema(() => Promise.reject(new Error("Not today.")))],
-  ])("is named without properties if the whole schema fails: %s", async (_, inputSchema) => {
-    const asking = jsonSchemaOf(
-      { inputSchema: inputSchema as ToolSet[string]["inputSchema"] },
-      "t",
-    );
-    await expect(asking).rejects.toMatchObject({
-      code: "bad_configuration",
-      message: expect.stringMatching(/^The inputSchema of the tool t has no JSON Schema: ./),
-    });
+it.each([
+  ["a map", z.map(z.string(), z.string())],
+  ["a schema that throws", jsonSchema(() => Promise.reject(new Error("Not today.")))],
+])("a tool without JSON Schema is named without properties: %s", async (_, inputSchema) => {
+  const asking = jsonSchemaOf({ inputSchema: inputSchema as ToolSet[string]["inputSchema"] }, "t");
+  await expect(asking).rejects.toMatchObject({
+    code: "bad_configuration",
+    message: expect.stringMatching(/^The inputSchema of the tool t has no JSON Schema: ./),
   });
+});
 
-  it("ends the turn with its own error code", async () => {
-    const tools = { list_orders: { description: "", inputSchema: dated, execute: () => 1 } };
-    const { result } = await new Conversation({ tools }).say({ steps: [] });
-    expect(result.error).toMatchObject({
-      code: "bad_configuration",
-      message: expect.stringContaining("list_orders"),
-    });
+it("a tool whose schema has no JSON Schema ends the turn with its own error code", async () => {
+  const tools = { list_orders: { description: "", inputSchema: dated, execute: () => 1 } };
+  const { result } = await new Conversation({ tools }).say({ steps: [] });
+  expect(result.error).toMatchObject({
+    code: "bad_configuration",
+    message: expect.stringContaining("list_orders"),
   });
 });
 
@@ -287,22 +280,20 @@ async function outcomeOf(
 
 const declared = jsonSchema({ type: "object", properties: { city: {}, _own: {} } });
 
-describe("a parameter that begins with _", () => {
-  it.each([
-    ["_outputpath", " The nearest is _outputPath."],
-    ["_output", " The nearest is _outputPath."],
-    ["_descripton", " The nearest is _description."],
-    ["_city", " The nearest is city."],
-    ["_zzzzzzzzzzzz", ""],
-  ])("is refused if it is not declared, with the nearest one: %s", async (key, nearest) => {
-    const message = `invalid_tool_input: The tool has no parameter ${key}.${nearest}`;
-    expect(await outcomeOf(declared, { city: "Rome", [key]: "x" })).toBe(message);
-    const strict = z.object({ city: z.string() });
-    expect(await outcomeOf(strict, { city: "Rome", [key]: "x" })).toBe(message);
-  });
+it.each([
+  ["_outputpath", " The nearest is _outputPath."],
+  ["_output", " The nearest is _outputPath."],
+  ["_descripton", " The nearest is _description."],
+  ["_city", " The nearest is city."],
+  ["_zzzzzzzzzzzz", ""],
+])("an undeclared parameter with _ is refused with the nearest one: %s", async (key, nearest) => {
+  const message = `invalid_tool_input: The tool has no parameter ${key}.${nearest}`;
+  expect(await outcomeOf(declared, { city: "Rome", [key]: "x" })).toBe(message);
+  const strict = z.object({ city: z.string() });
+  expect(await outcomeOf(strict, { city: "Rome", [key]: "x" })).toBe(message);
+});
 
-  it("is truncated in the message if it is long", async () => {
-    const message = await outcomeOf(declared, { [`_${"x".repeat(65_536)}`]: 1 });
-    expect(message.length).toBeLessThan(200);
-  });
+it("a parameter that begins with _ is truncated in the message if it is long", async () => {
+  const message = await outcomeOf(declared, { [`_${"x".repeat(65_536)}`]: 1 });
+  expect(message.length).toBeLessThan(200);
 });

@@ -37,9 +37,7 @@ function isHandle(output: ToolOutput): output is Handle {
 }
 
 /** Returns a list whose JSON has exactly `chars` characters. */
-function listOf(chars: number): Json {
-  return ["x".repeat(chars - 4)];
-}
+const listOf = (chars: number): Json => ["x".repeat(chars - 4)];
 
 /** Expects that each is resolved as a whole, not as the variable followed by text. */
 async function expectWholeReferences(suggestions: readonly string[], store: MemoryStore) {
@@ -52,22 +50,18 @@ async function expectWholeReferences(suggestions: readonly string[], store: Memo
   }
 }
 
-describe("a small result", () => {
-  it.each<Json>([null, 0, "", false, [], {}, "text", { a: [1, { b: null }] }])(
-    "is shown whole: %j",
-    async (value) => {
-      expect((await outputOf(value)).output).toEqual({ $var: "it", value });
-    },
-  );
+it.each<Json>([null, 0, "", false, [], {}, "text", { a: [1, { b: null }] }])(
+  "is shown whole: %j",
+  async (value) => {
+    expect((await outputOf(value)).output).toEqual({ $var: "it", value });
+  },
+);
 
-  it("has at most 1,000 characters of JSON", async () => {
-    const max = limits.maxShownResultChars;
-    expect(JSON.stringify(listOf(max)).length).toBe(max);
-    const shown = await Promise.all(
-      [max - 1, max, max + 1].map((chars) => outputOf(listOf(chars))),
-    );
-    expect(shown.map(({ output }) => isHandle(output))).toEqual([false, false, true]);
-  });
+it("a result that is shown has at most 1,000 characters of JSON", async () => {
+  const max = limits.maxShownResultChars;
+  expect(JSON.stringify(listOf(max)).length).toBe(max);
+  const shown = await Promise.all([max - 1, max, max + 1].map((chars) => outputOf(listOf(chars))));
+  expect(shown.map(({ output }) => isHandle(output))).toEqual([false, false, true]);
 });
 
 const many = (count: number, one: (at: number) => readonly [string, Json]) =>
@@ -102,36 +96,31 @@ const large: readonly (readonly [string, Json])[] = [
   ["something deep", deep(180)],
 ];
 
-describe("the handle of a large result", () => {
-  it.each(large)(
-    "has at most 800 characters, and suggests existing references: %s",
-    async (_, value) => {
-      const { output, store } = await outputOf(value, "a".repeat(limits.maxNameChars));
-      if (!isHandle(output)) throw new Error("It was shown whole.");
-      expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
-      expect(output.try.length).toBeLessThanOrEqual(4);
-      expect(new Set(output.try).size).toBe(output.try.length);
-      await expectWholeReferences(output.try, store);
-      for (const text of [output.preview, output.shape]) {
-        expect(text.isWellFormed()).toBe(true);
-        expect(text).not.toMatch(/\p{Cc}/u);
-      }
-    },
-  );
+it.each(large)("a handle has at most 800 characters and real references: %s", async (_, value) => {
+  const { output, store } = await outputOf(value, "a".repeat(limits.maxNameChars));
+  if (!isHandle(output)) throw new Error("It was shown whole.");
+  expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
+  expect(output.try.length).toBeLessThanOrEqual(4);
+  expect(new Set(output.try).size).toBe(output.try.length);
+  await expectWholeReferences(output.try, store);
+  for (const text of [output.preview, output.shape]) {
+    expect(text.isWellFormed()).toBe(true);
+    expect(text).not.toMatch(/\p{Cc}/u);
+  }
+});
 
-  it("contains type, size, shape and preview", async () => {
-    const value = list(5_000, (id) => ({ id, total: id }));
-    const { output } = await outputOf(value);
-    const json = JSON.stringify(value);
-    expect(output).toMatchObject({
-      $var: "it",
-      type: "array",
-      count: 5_000,
-      bytes: json.length,
-      shape: "{id: number, total: number}[]",
-      preview: '{"id":0,"total":0}',
-      try: ["$it[*].id: number[]", "$it[*].total: number[]", "$it[:10]"],
-    });
+it("the handle of a large result contains type, size, shape and preview", async () => {
+  const value = list(5_000, (id) => ({ id, total: id }));
+  const { output } = await outputOf(value);
+  const json = JSON.stringify(value);
+  expect(output).toMatchObject({
+    $var: "it",
+    type: "array",
+    count: 5_000,
+    bytes: json.length,
+    shape: "{id: number, total: number}[]",
+    preview: '{"id":0,"total":0}',
+    try: ["$it[*].id: number[]", "$it[*].total: number[]", "$it[:10]"],
   });
 });
 
@@ -162,10 +151,7 @@ describe("the output for a value", () => {
       value: 1,
       untrusted: true,
     });
-    expect(await shownOf({ value: 1 }, { hidesUntrusted: true })).toEqual({
-      $var: "it",
-      value: 1,
-    });
+    expect(await shownOf({ value: 1 }, { hidesUntrusted: true })).toEqual({ $var: "it", value: 1 });
   });
 
   it("has only type and count if untrusted values are hidden", async () => {
@@ -191,32 +177,30 @@ describe("the output for a value", () => {
   });
 });
 
-describe("what a model may see of a guarded variable", () => {
-  it.each<[string, Partial<VariableInfo>, object | undefined]>([
-    ["nothing else", { visibility: "model", flags: ["derived"] }, undefined],
-    ["type and count", { visibility: "sealed" }, { visibility: "sealed", type: "array", count: 3 }],
-    [
-      "type and count of a result with other flags",
-      { visibility: "sealed", flags: ["composed"] },
-      { visibility: "sealed", type: "array", count: 3 },
-    ],
-    [
-      "no type of a derived one",
-      { visibility: "sealed", flags: ["derived"] },
-      { visibility: "sealed" },
-    ],
-    ["no type of a secret", { visibility: "secret" }, { visibility: "secret" }],
-  ])("is %s", (_, info, expected) => {
-    const known = { type: "array", count: 3, visibility: "model", ...info } as const;
-    expect(guardedView(known as VariableInfo)).toStrictEqual(expected);
-  });
+it.each<[string, Partial<VariableInfo>, object | undefined]>([
+  ["nothing else", { visibility: "model", flags: ["derived"] }, undefined],
+  ["type and count", { visibility: "sealed" }, { visibility: "sealed", type: "array", count: 3 }],
+  [
+    "type and count of a result with other flags",
+    { visibility: "sealed", flags: ["composed"] },
+    { visibility: "sealed", type: "array", count: 3 },
+  ],
+  [
+    "no type of a derived one",
+    { visibility: "sealed", flags: ["derived"] },
+    { visibility: "sealed" },
+  ],
+  ["no type of a secret", { visibility: "secret" }, { visibility: "secret" }],
+])("what a model may see of a guarded variable is %s", (_, info, expected) => {
+  const known = { type: "array", count: 3, visibility: "model", ...info } as const;
+  expect(guardedView(known as VariableInfo)).toStrictEqual(expected);
+});
 
-  it("may be untrusted text only if it is shown, and not computed", () => {
-    const of = (info: Partial<VariableInfo>) =>
-      describesUntrusted({ visibility: "model", trusted: false, ...info } as VariableInfo);
-    expect([of({}), of({ readOnly: true }), of({ trusted: true })]).toEqual([true, false, false]);
-    expect([of({ visibility: "sealed" }), of({ visibility: "secret" })]).toEqual([false, false]);
-  });
+it("what a model may see of a guarded variable may be untrusted text only if it is shown, and not computed", () => {
+  const of = (info: Partial<VariableInfo>) =>
+    describesUntrusted({ visibility: "model", trusted: false, ...info } as VariableInfo);
+  expect([of({}), of({ readOnly: true }), of({ trusted: true })]).toEqual([true, false, false]);
+  expect([of({ visibility: "sealed" }), of({ visibility: "secret" })]).toEqual([false, false]);
 });
 
 describe("a result that is not kept", () => {
@@ -245,41 +229,39 @@ describe("a result that is not kept", () => {
   });
 });
 
-describe("a handle", () => {
-  const handleFor = (info: VariableInfo, value: string | object | undefined) =>
-    toolOutput(info, value as never, { inlineChars: 1 }) as Handle;
-  const infoOf = (write: Omit<Write, "name">) => new MemoryStore().save({ ...write, name: "it" });
+const handleFor = (info: VariableInfo, value: string | object | undefined) =>
+  toolOutput(info, value as never, { inlineChars: 1 }) as Handle;
+const infoOf = (write: Omit<Write, "name">) => new MemoryStore().save({ ...write, name: "it" });
 
-  /** Returns a handle which has this many characters too many before it is shortened. */
-  async function shortenedBy(excess: number) {
-    const value = "p".repeat(500);
-    const info = await infoOf({ value });
-    const preview = previewOf(value, 60);
-    const { $var, type, count, bytes } = { ...info, $var: info.name };
-    const whole = { $var, type, count, bytes, tokens: 130, shape: "", preview, try: ["$it[:500]"] };
-    const chars = limits.maxHandleChars + excess - JSON.stringify(whole).length;
-    const shape = "s".repeat(chars);
-    const handle = handleFor({ ...info, shape }, value);
-    return { handle, isWhole: handle.shape === shape, chars: JSON.stringify(handle).length };
+/** Returns a handle which has this many characters too many before it is shortened. */
+async function shortenedBy(excess: number) {
+  const value = "p".repeat(500);
+  const info = await infoOf({ value });
+  const preview = previewOf(value, 60);
+  const { $var, type, count, bytes } = { ...info, $var: info.name };
+  const whole = { $var, type, count, bytes, tokens: 130, shape: "", preview, try: ["$it[:500]"] };
+  const chars = limits.maxHandleChars + excess - JSON.stringify(whole).length;
+  const shape = "s".repeat(chars);
+  const handle = handleFor({ ...info, shape }, value);
+  return { handle, isWhole: handle.shape === shape, chars: JSON.stringify(handle).length };
+}
+
+it("a handle has a shorter preview if it would be too long", async () => {
+  for (const [excess, preview] of [
+    [0, 60],
+    [1, 50],
+    [10, 50],
+    [11, 49],
+    [40, 20],
+  ] as const) {
+    const { handle, isWhole } = await shortenedBy(excess);
+    expect([excess, handle.preview.length, handle.try, isWhole]).toEqual([
+      excess,
+      preview,
+      ["$it[:500]"],
+      true,
+    ]);
   }
-
-  it("has a shorter preview if it would be too long", async () => {
-    for (const [excess, preview] of [
-      [0, 60],
-      [1, 50],
-      [10, 50],
-      [11, 49],
-      [40, 20],
-    ] as const) {
-      const { handle, isWhole } = await shortenedBy(excess);
-      expect([excess, handle.preview.length, handle.try, isWhole]).toEqual([
-        excess,
-        preview,
-        ["$it[:500]"],
-        true,
-      ]);
-    }
-  });
 });
 
 it("variableIn returns the variable that an output stands for, and undefined for other values", () => {
@@ -329,62 +311,54 @@ const pathsOf = (value: Json) =>
 const pathsIn = (shape: string, { type = "array", count = 9 }: Partial<About> = {}) =>
   written({ type, count, shape });
 
-describe("the paths of a value", () => {
-  it.each<[string, Json, readonly string[]]>([
-    ["an empty list", [], []],
-    ["a list of numbers", [1, 2], ["[0]: number", "[:10]"]],
-    ["a text", "abc", ["[:500]"]],
-    ["a number", 7, []],
-    ["an empty object", {}, []],
-    [
-      "an object of anything",
-      { a: 1, b: "x", c: true },
-      [".a: number", ".b: string", ".c: boolean"],
-    ],
-    ["an object with a list", { a: [7, 8] }, [".a[0]: number"]],
-    ["an object with records", { a: [{ b: 1 }] }, [".a[0]: object"]],
-    [
-      "keys that need quotes, last",
-      { "a b": 1, c: 2, "d e": 3 },
-      [".c: number", '["a b"]: number', '["d e"]: number'],
-    ],
-  ])("of %s", (_, value, paths) => {
-    expect(pathsOf(value)).toEqual(paths);
-  });
-
-  it("do not contain keys that no reference can contain", () => {
-    const [long, longer] = ["k".repeat(64), "k".repeat(65)];
-    const value = { [longer]: 1, "a\nb": 2, "a\rb": 3, [long]: 4 };
-    expect(pathsOf(value)).toEqual([`.${long}: number`]);
-    expect(pathsOf([value])).toEqual([`[*].${long}: number[]`, "[:10]"]);
-  });
+it.each<[string, Json, readonly string[]]>([
+  ["an empty list", [], []],
+  ["a list of numbers", [1, 2], ["[0]: number", "[:10]"]],
+  ["a text", "abc", ["[:500]"]],
+  ["a number", 7, []],
+  ["an empty object", {}, []],
+  ["an object of anything", { a: 1, b: "x", c: true }, [".a: number", ".b: string", ".c: boolean"]],
+  ["an object with a list", { a: [7, 8] }, [".a[0]: number"]],
+  ["an object with records", { a: [{ b: 1 }] }, [".a[0]: object"]],
+  [
+    "keys that need quotes, last",
+    { "a b": 1, c: 2, "d e": 3 },
+    [".c: number", '["a b"]: number', '["d e"]: number'],
+  ],
+])("the paths of a value of %s", (_, value, paths) => {
+  expect(pathsOf(value)).toEqual(paths);
 });
 
-describe("the paths of a shape", () => {
-  it.each<[string, readonly string[]]>([
-    ["number[]", ["[0]: number", "[:10]"]],
-    ["({a: number} | null)[]", ["[0]: object | null", "[:10]"]],
-    ["{a: number}", ["[0]", "[:10]"]],
-    ["{a: number}[]", ["[*].a: number[]", "[:10]"]],
-    ["{a?: number, b: string}[]", ["[*].b: string[]", "[:10]"]],
-    [
-      "{a: string, n: number, order_id: string}[]",
-      ["[*].order_id: string[]", "[*].n: number[]", "[:10]"],
-    ],
-    ["{a: number | string}[]", ["[*].a: (number | string)[]", "[:10]"]],
-    ["{a: {b: number}}[]", ["[*].a: object[]", "[:10]"]],
-    ["{a: unknown[]}[]", ["[*].a", "[:10]"]],
-    ['{"a b": number, c: string}[]', ["[*].c: string[]", '[*]["a b"]: number[]', "[:10]"]],
-  ])("of the shape %s", (shape, paths) => {
-    expect(pathsIn(shape)).toEqual(paths);
-  });
+it("the paths of a value do not contain keys that no reference can contain", () => {
+  const [long, longer] = ["k".repeat(64), "k".repeat(65)];
+  const value = { [longer]: 1, "a\nb": 2, "a\rb": 3, [long]: 4 };
+  expect(pathsOf(value)).toEqual([`.${long}: number`]);
+  expect(pathsOf([value])).toEqual([`[*].${long}: number[]`, "[:10]"]);
+});
 
-  it("depend on its type, and whether there is anything", () => {
-    const shape = "{a: number}[]";
-    expect(pathsIn(shape, { count: 0 })).toEqual([]);
-    expect(pathsIn("string", { type: "string" })).toEqual(["[:500]"]);
-    expect(pathsIn("string", { type: "string", count: 0 })).toEqual([]);
-    expect(pathsIn("{a: number}", { type: "object" })).toEqual([".a: number"]);
-    expect(pathsIn("bytes", { type: "bytes" })).toEqual([]);
-  });
+it.each<[string, readonly string[]]>([
+  ["number[]", ["[0]: number", "[:10]"]],
+  ["({a: number} | null)[]", ["[0]: object | null", "[:10]"]],
+  ["{a: number}", ["[0]", "[:10]"]],
+  ["{a: number}[]", ["[*].a: number[]", "[:10]"]],
+  ["{a?: number, b: string}[]", ["[*].b: string[]", "[:10]"]],
+  [
+    "{a: string, n: number, order_id: string}[]",
+    ["[*].order_id: string[]", "[*].n: number[]", "[:10]"],
+  ],
+  ["{a: number | string}[]", ["[*].a: (number | string)[]", "[:10]"]],
+  ["{a: {b: number}}[]", ["[*].a: object[]", "[:10]"]],
+  ["{a: unknown[]}[]", ["[*].a", "[:10]"]],
+  ['{"a b": number, c: string}[]', ["[*].c: string[]", '[*]["a b"]: number[]', "[:10]"]],
+])("the paths of a shape of the shape %s", (shape, paths) => {
+  expect(pathsIn(shape)).toEqual(paths);
+});
+
+it("the paths of a shape depend on its type, and whether there is anything", () => {
+  const shape = "{a: number}[]";
+  expect(pathsIn(shape, { count: 0 })).toEqual([]);
+  expect(pathsIn("string", { type: "string" })).toEqual(["[:500]"]);
+  expect(pathsIn("string", { type: "string", count: 0 })).toEqual([]);
+  expect(pathsIn("{a: number}", { type: "object" })).toEqual([".a: number"]);
+  expect(pathsIn("bytes", { type: "bytes" })).toEqual([]);
 });

@@ -9,6 +9,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTool } from "../../src/tool/tool-call.ts";
 import * as limits from "../../src/limits.ts";
 import { slow } from "../support/slow.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 const bytes = new Uint8Array([1, 2, 254, 255]);
 
@@ -22,28 +23,26 @@ async function bytesOf(store: VariableStore, name: string): Promise<Uint8Array> 
   }
 }
 
-describe("a CSV that a tool returns", () => {
-  const csv = new TextEncoder().encode("id,n\r\n1,1.50\r\n2,\r\n");
+const csv = new TextEncoder().encode("id,n\r\n1,1.50\r\n2,\r\n");
 
-  it.each<[string, () => unknown]>([
-    ["bytes with their media type", () => ({ bytes: csv, mediaType: "text/csv" })],
-    ["a Blob", () => new Blob([csv], { type: "text/csv" })],
-    ["a Response", () => new Response(csv, { headers: { "content-type": "text/csv" } })],
-  ])("keeps its bytes, and is read as records: %s", async (_, result) => {
-    const options = { store: new MemoryStore({ csv: csvRecords }) };
-    const { saved, store } = await runOnce(returning(result), {}, options);
-    expect(saved?.info).toMatchObject({ type: "array", count: 2, mediaType: "text/csv" });
-    expect(saved?.output).toMatchObject({
-      value: [
-        { id: 1, n: 1.5 },
-        { id: 2, n: null },
-      ],
-    });
-    expect(await store.readPath("act_1", [{ each: true }, { key: "id" }])).toMatchObject({
-      value: [1, 2],
-    });
-    expect(await bytesOf(store, "act_1")).toEqual(csv);
+it.each<[string, () => unknown]>([
+  ["bytes with their media type", () => ({ bytes: csv, mediaType: "text/csv" })],
+  ["a Blob", () => new Blob([csv], { type: "text/csv" })],
+  ["a Response", () => new Response(csv, { headers: { "content-type": "text/csv" } })],
+])("a CSV that a tool returns keeps its bytes, and is read as records: %s", async (_, result) => {
+  const options = { store: new MemoryStore({ csv: csvRecords }) };
+  const { saved, store } = await runOnce(returning(result), {}, options);
+  expect(saved?.info).toMatchObject({ type: "array", count: 2, mediaType: "text/csv" });
+  expect(saved?.output).toMatchObject({
+    value: [
+      { id: 1, n: 1.5 },
+      { id: 2, n: null },
+    ],
   });
+  expect(await store.readPath("act_1", [{ each: true }, { key: "id" }])).toMatchObject({
+    value: [1, 2],
+  });
+  expect(await bytesOf(store, "act_1")).toEqual(csv);
 });
 
 describe("bytes that a tool returns", () => {
@@ -141,13 +140,10 @@ describe("bytes that a tool receives", () => {
   it("are the tool's own Uint8Array if the reference is the whole argument", async () => {
     const store = await withBytes();
     let seen: unknown;
-    const act = tool({
-      inputSchema: z.object({ image: z.instanceof(Uint8Array) }),
-      execute: ({ image }) => {
-        seen = image.slice();
-        image.fill(0);
-        return image.length;
-      },
+    const act = toolOf({ image: z.instanceof(Uint8Array) }, ({ image }) => {
+      seen = image.slice();
+      image.fill(0);
+      return image.length;
     });
     // zod has no JSON Schema for bytes, so the model sees a schema for text.
     const shown = jsonSchema<{ image: Uint8Array }>(
@@ -183,12 +179,9 @@ it("a tool of the SDK receives copies of messages that contain a URL or bytes", 
   const url = new URL("https://example.com/a.png");
   const data = new Uint8Array([1]);
   let seen: unknown;
-  const act = tool({
-    inputSchema: z.object({}),
-    execute: (_, { messages }) => {
-      seen = messages;
-      return 1;
-    },
+  const act = toolOf({}, (_, { messages }) => {
+    seen = messages;
+    return 1;
   });
   const messages = [
     {
@@ -202,8 +195,7 @@ it("a tool of the SDK receives copies of messages that contain a URL or bytes", 
   const wrapped = await wrapTool("act", act, { store: new MemoryStore() });
   const signal = new AbortController().signal;
   const ran = await run(wrapped, {}, { toolCallId: "c", messages, signal });
-  expect(ran.kind).toBe("done");
-  expect(seen).toEqual(messages);
+  expect([ran.kind, seen]).toEqual(["done", messages]);
   expect((seen as typeof messages)[0]).not.toBe(messages[0]);
 });
 

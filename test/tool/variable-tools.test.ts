@@ -114,8 +114,7 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
     const tools = new Tools(store);
     const value = { first: "$orders[0:2]", text: "of $orders[2]", other: "$nobody" };
     const prepared = await tools.prepare("set_variable", { name: "$report", value });
-    expect(store.count()).toBe(1);
-    expect(typeof prepared.output).toBe("function");
+    expect([store.count(), typeof prepared.output]).toEqual([1, "function"]);
     const shown = await tools.fields("set_variable", { name: "$report", value, ttl: 60 });
     expect(shown).toMatchObject({ $var: "report", type: "object", count: 3, version: 1 });
     expect(JSON.stringify(shown["unresolved"])).toContain("$nobody");
@@ -153,10 +152,7 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
     await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
     const tools = new Tools(store);
     const copy = await tools.fields("set_variable", { name: "copy", value: "$seal.hidden" });
-    expect(copy).toEqual({
-      $var: "copy",
-      visibility: "sealed",
-    });
+    expect(copy).toEqual({ $var: "copy", visibility: "sealed" });
     await tools.call("set_variable", { name: "text", value: "of one's own" });
     await tools.call("set_variable", { name: "mine", value: { a: 1 } });
     await tools.call("set_variable", { name: "mine.b", value: "$copy" });
@@ -310,24 +306,22 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
 
 const HALF = "\ud83d";
 
-describe("half of a character in a file", () => {
-  it.each<[FileFormat, Json, object]>([
-    ["csv", [{ a: "x" }, { a: `é${HALF}` }], { path: "[1].a", character: 2 }],
-    ["md", [{ a: HALF }], { path: "[0].a", character: 1 }],
-    ["md", `a${HALF}`, { path: "", character: 2 }],
-    ["txt", `😀${HALF}`, { path: "", character: 2 }],
-  ])("is refused with its place in %s", (format, value, details) => {
-    const code = "bad_value";
-    expect(() => fileContent(value, format)).toThrow(expect.objectContaining({ code, details }));
-  });
+it.each<[FileFormat, Json, object]>([
+  ["csv", [{ a: "x" }, { a: `é${HALF}` }], { path: "[1].a", character: 2 }],
+  ["md", [{ a: HALF }], { path: "[0].a", character: 1 }],
+  ["md", `a${HALF}`, { path: "", character: 2 }],
+  ["txt", `😀${HALF}`, { path: "", character: 2 }],
+])("half of a character in a file is refused with its place in %s", (format, value, details) => {
+  const code = "bad_value";
+  expect(() => fileContent(value, format)).toThrow(expect.objectContaining({ code, details }));
+});
 
-  it.each<[FileFormat, Json]>([
-    ["json", [{ a: HALF }]],
-    ["json", HALF],
-    ["md", { a: HALF }],
-    ["txt", { a: HALF }],
-  ])("stays in JSON, in %s", (format, value) => {
-    const content = fileContent(value, format);
-    expect("text" in content && content.text).toContain(String.raw`\ud83d`);
-  });
+it.each<[FileFormat, Json]>([
+  ["json", [{ a: HALF }]],
+  ["json", HALF],
+  ["md", { a: HALF }],
+  ["txt", { a: HALF }],
+])("half of a character in a file stays in JSON, in %s", (format, value) => {
+  const content = fileContent(value, format);
+  expect("text" in content && content.text).toContain(String.raw`\ud83d`);
 });

@@ -1,5 +1,5 @@
 import { jsonSchema, type JSONSchema7, tool } from "ai";
-import { describe, expect, it, afterEach, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { Labels } from "../../src/store/labels.ts";
@@ -40,28 +40,27 @@ async function schemaOf(
   return (shown.inputSchema as { readonly jsonSchema: JSONSchema7 }).jsonSchema;
 }
 
-describe("a tool that cannot run here", () => {
-  const message = "act cannot be executed here: it has no execute function.";
+const message = "act cannot be executed here: it has no execute function.";
 
-  it("is shown as it is if the provider runs it, and its calls fail", async () => {
-    const made = tool({ type: "provider", id: "x.act", args: {}, inputSchema: z.any() } as never);
-    const wrapped = await wrapTool("act", made as AnyTool, { store: new MemoryStore() });
-    expect([wrapped.name, wrapped.shown]).toEqual(["act", made]);
-    expect(wrapped.flow({ n: "$rows" })).toBe(NO_FLOW);
-    const failed = { kind: "failed", code: "unknown_tool", message };
-    expect(await wrapped.prepare({}, call)).toEqual(failed);
-  });
+it("a tool that cannot run here is shown as it is if the provider runs it, and its calls fail", async () => {
+  const made = tool({ type: "provider", id: "x.act", args: {}, inputSchema: z.any() } as never);
+  const wrapped = await wrapTool("act", made as AnyTool, { store: new MemoryStore() });
+  expect([wrapped.name, wrapped.shown]).toEqual(["act", made]);
+  expect(wrapped.flow({ n: "$rows" })).toBe(NO_FLOW);
+  const failed = { kind: "failed", code: "unknown_tool", message };
+  expect(await wrapped.prepare({}, call)).toEqual(failed);
 });
 
-describe("a description that OpenAI would refuse (sentry-mcp#106, genaiscript#1381, cherry-studio#3698)", () => {
-  const long = `${"Lists events. ".repeat(80)}The end.`;
+const long = `${"Lists events. ".repeat(80)}The end.`;
 
-  it.each<[string, string, string, JSONSchema7]>([
-    ["at a space", long, "Lists events.", { type: "object", properties: {} }],
-    ["before the schema's own", long, "Lists events.", { type: "object", description: "Own." }],
-    ["anywhere in one long word", "x".repeat(3_000), "x", { type: "object" }],
-    ["but not in an emoji", `x${"🙂".repeat(600)}`, "🙂", { type: "object" }],
-  ])("goes on in its schema, cut %s", async (_where, description, end, schema) => {
+it.each<[string, string, string, JSONSchema7]>([
+  ["at a space", long, "Lists events.", { type: "object", properties: {} }],
+  ["before the schema's own", long, "Lists events.", { type: "object", description: "Own." }],
+  ["anywhere in one long word", "x".repeat(3_000), "x", { type: "object" }],
+  ["but not in an emoji", `x${"🙂".repeat(600)}`, "🙂", { type: "object" }],
+])(
+  "a description that OpenAI would refuse (sentry-mcp#106, genaiscript#1381, cherry-studio#3698) goes on in its schema, cut %s",
+  async (_where, description, end, schema) => {
     const made = { description, inputSchema: jsonSchema(schema), execute: () => 1 };
     const { shown } = await wrapTool("act", made as AnyTool, { store: new MemoryStore() });
     const said = String(shown.description);
@@ -73,8 +72,8 @@ describe("a description that OpenAI would refuse (sentry-mcp#106, genaiscript#13
     const whole = [`${said}${more}`, `${said} ${more}`];
     expect(whole).toContain(`${description}${own}`);
     expect([said, more].every((text) => text.isWellFormed())).toBe(true);
-  });
-});
+  },
+);
 
 describe("choices at the root of a schema (notion-mcp-server#341, claude-code#95504, gitlab-mcp#550)", () => {
   const text = { type: "string" } as const;
@@ -224,22 +223,20 @@ describe("the references of an input", () => {
   });
 });
 
-describe("an input with guarded values that does not fit", () => {
-  it.each([{}, { policies: { act: { declassifies: true } } }])(
-    "fails with its code, %j",
-    async (options) => {
-      const { act } = recording({ inputSchema: z.object({ n: z.number() }) });
-      const store = new MemoryStore();
-      await store.save({ name: "seal", value: "Rome", visibility: "sealed" });
-      const wrapped = await wrapTool("act", act, { store, ...options });
-      expect(await wrapped.prepare({ n: "$seal" }, call)).toEqual({
-        kind: "failed",
-        code: "invalid_tool_input",
-        message: "act failed; details are withheld, because its input is sealed.",
-      });
-    },
-  );
-});
+it.each([{}, { policies: { act: { declassifies: true } } }])(
+  "an input with guarded values that does not fit fails with its code, %j",
+  async (options) => {
+    const { act } = recording({ inputSchema: z.object({ n: z.number() }) });
+    const store = new MemoryStore();
+    await store.save({ name: "seal", value: "Rome", visibility: "sealed" });
+    const wrapped = await wrapTool("act", act, { store, ...options });
+    expect(await wrapped.prepare({ n: "$seal" }, call)).toEqual({
+      kind: "failed",
+      code: "invalid_tool_input",
+      message: "act failed; details are withheld, because its input is sealed.",
+    });
+  },
+);
 
 it("a call from code has values, in which nothing is a reference", async () => {
   const { act, taken } = recording();
@@ -249,20 +246,16 @@ it("a call from code has values, in which nothing is a reference", async () => {
   expect(taken).toEqual([{ a: "$n" }]);
 });
 
-it(
-  "whole references count towards the size limit of one input, above which nothing runs",
-  slow,
-  async () => {
-    const store = await storeWith({ big: "x".repeat(limits.maxInsertedChars / 2) });
-    let runs = 0;
-    const act = tool({ inputSchema: z.array(z.string()), execute: () => ++runs });
-    const at = await runOnce(act, ["$big", "$big"], { store });
-    expect([at.run.kind, runs]).toEqual(["done", 1]);
-    const above = await runOnce(act, ["$big", "$big", "$big[0:1]", "$big"], { store });
-    expect(failureOf(above.run)).toMatchObject({ code: "limit_exceeded" });
-    expect(runs).toBe(1);
-  },
-);
+it("whole references count towards the size limit of an input", slow, async () => {
+  const store = await storeWith({ big: "x".repeat(limits.maxInsertedChars / 2) });
+  let runs = 0;
+  const act = tool({ inputSchema: z.array(z.string()), execute: () => ++runs });
+  const at = await runOnce(act, ["$big", "$big"], { store });
+  expect([at.run.kind, runs]).toEqual(["done", 1]);
+  const above = await runOnce(act, ["$big", "$big", "$big[0:1]", "$big"], { store });
+  expect(failureOf(above.run)).toMatchObject({ code: "limit_exceeded" });
+  expect(runs).toBe(1);
+});
 
 /** Creates a tool that records its inputs. */
 function taking<Input>(inputSchema: z.ZodType<Input>) {
@@ -270,10 +263,6 @@ function taking<Input>(inputSchema: z.ZodType<Input>) {
   const act = tool({ inputSchema, execute: (input) => void taken.push(input as Input) });
   return { act: act as AnyTool, taken };
 }
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe("a number that a double does not give back", () => {
   const DIGITS = "1234567890123456789";
@@ -313,19 +302,16 @@ describe("the input of a tool", () => {
     ["one without a validator", loose],
   ];
 
-  it.each(schemas)(
-    "may be changed by the tool without side effects: %s",
-    async (_, inputSchema) => {
-      const store = await storeWith({ rows: [{ id: 1, tags: ["a"] }] });
-      const input = { rows: "$rows", own: { list: [1] } };
-      const act = { inputSchema, execute: spoil } as unknown as AnyTool;
-      const { run } = await runOnce(act, input, { store });
-      expect(run.kind).toBe("done");
-      expect(await store.read("rows")).toEqual([{ id: 1, tags: ["a"] }]);
-      expect(input).toEqual({ rows: "$rows", own: { list: [1] } });
-      expect(store.info("act_1")?.input).toEqual(input);
-    },
-  );
+  it.each(schemas)("may be changed by its tool without effects: %s", async (_, inputSchema) => {
+    const store = await storeWith({ rows: [{ id: 1, tags: ["a"] }] });
+    const input = { rows: "$rows", own: { list: [1] } };
+    const act = { inputSchema, execute: spoil } as unknown as AnyTool;
+    const { run } = await runOnce(act, input, { store });
+    expect(run.kind).toBe("done");
+    expect(await store.read("rows")).toEqual([{ id: 1, tags: ["a"] }]);
+    expect(input).toEqual({ rows: "$rows", own: { list: [1] } });
+    expect(store.info("act_1")?.input).toEqual(input);
+  });
 
   it("is the stored value itself, frozen, for a tool that promises only to read", async () => {
     const store = await storeWith({ rows: [{ id: 1 }] });
@@ -366,27 +352,25 @@ it("a tool as the model sees it has a schema that accepts references, without a 
   expect(schema.safeParse({ n: "$x" }).success).toBe(false);
 });
 
-describe("a call", () => {
-  it("that takes too long times out, and the tool is aborted", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    let seen: AbortSignal | undefined;
-    const act = tool({
-      inputSchema: z.any(),
-      execute: (_: unknown, { abortSignal }) => {
-        seen = abortSignal;
-        return new Promise(() => undefined);
-      },
-    });
-    const running = runOnce(act as AnyTool, {}, { toolMs: 50 });
-    await until(() => seen !== undefined);
-    await vi.advanceTimersByTimeAsync(49);
-    expect(seen?.aborted).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
-    const { run, store } = await running;
-    const message = "act did not finish within 50 ms. Ask for less.";
-    expect(run).toEqual({ kind: "failed", code: "tool_timeout", message });
-    expect([seen?.aborted, store.count()]).toEqual([true, 0]);
+it("a call that takes too long times out, and the tool is aborted", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  let seen: AbortSignal | undefined;
+  const act = tool({
+    inputSchema: z.any(),
+    execute: (_: unknown, { abortSignal }) => {
+      seen = abortSignal;
+      return new Promise(() => undefined);
+    },
   });
+  const running = runOnce(act as AnyTool, {}, { toolMs: 50 });
+  await until(() => seen !== undefined);
+  await vi.advanceTimersByTimeAsync(49);
+  expect(seen?.aborted).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  const { run, store } = await running;
+  const message = "act did not finish within 50 ms. Ask for less.";
+  expect(run).toEqual({ kind: "failed", code: "tool_timeout", message });
+  expect([seen?.aborted, store.count()]).toEqual([true, 0]);
 });
 
 /** Waits in real time (only timeouts are faked), because the digest of an input is computed asynchronously. */
@@ -405,34 +389,32 @@ async function runWith(act: AnyTool, options: Partial<CallOptions> = {}) {
   return { ran, store };
 }
 
-describe("a tool that yields several results", () => {
-  it("has the last one", async () => {
-    const act = acting(async function* () {
+it("a tool that yields several results has the last one", async () => {
+  const act = acting(async function* () {
+    yield 1;
+    yield 2;
+  });
+  expect(await (await runOnce(act, {})).store.read("act_1")).toBe(2);
+});
+
+it("a tool that yields several results is closed when the call is stopped", async () => {
+  const controller = new AbortController();
+  const closed = Promise.withResolvers<void>();
+  const more = Promise.withResolvers<void>();
+  const act = acting(async function* () {
+    try {
+      controller.abort();
+      await more.promise;
       yield 1;
       yield 2;
-    });
-    expect(await (await runOnce(act, {})).store.read("act_1")).toBe(2);
+    } finally {
+      closed.resolve();
+    }
   });
-
-  it("is closed when the call is stopped", async () => {
-    const controller = new AbortController();
-    const closed = Promise.withResolvers<void>();
-    const more = Promise.withResolvers<void>();
-    const act = acting(async function* () {
-      try {
-        controller.abort();
-        await more.promise;
-        yield 1;
-        yield 2;
-      } finally {
-        closed.resolve();
-      }
-    });
-    const { ran } = await runWith(act, { signal: controller.signal });
-    expect(failureOf(ran)).toMatchObject({ code: "tool_failed", message: "act was stopped." });
-    more.resolve();
-    await closed.promise;
-  });
+  const { ran } = await runWith(act, { signal: controller.signal });
+  expect(failureOf(ran)).toMatchObject({ code: "tool_failed", message: "act was stopped." });
+  more.resolve();
+  await closed.promise;
 });
 
 it("a call that was stopped before it runs does not run its tool", async () => {

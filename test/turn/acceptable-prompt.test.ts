@@ -1,4 +1,8 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4Prompt,
+  LanguageModelV4,
+} from "@ai-sdk/provider";
 import { tool } from "ai";
 import { finish, reasoning, toolCall } from "byref/testing";
 import { z } from "zod";
@@ -7,18 +11,99 @@ import {
   acceptablePrompt as acceptable,
   type PromptReader,
 } from "../../src/turn/model/acceptable-prompt.ts";
-import { startStrictProviders, type StrictProvider } from "../support/strict-providers.ts";
-import { SIGNATURE } from "../support/strict-rules.ts";
+import {
+  SIGNATURE,
+  anthropicRules,
+  bedrockRules,
+  type Body,
+  chatRules,
+  gemmaRules,
+  googleRules,
+  mistralRules,
+  responsesRules,
+  type Rule,
+} from "../support/strict-rules.ts";
 import { Conversation } from "../support/turn.ts";
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { anthropicMessages } from "../support/anthropic-messages.ts";
+import { startChatCompletions } from "../support/chat-completions.ts";
+import {
+  type EndpointStep,
+  type ModelEndpoint,
+  startModelEndpoint,
+} from "../support/model-endpoint.ts";
+import { openaiResponses } from "../support/openai-responses.ts";
+
+/** A provider's package, whose requests a strict endpoint on the loopback address checks. */
+interface StrictProvider {
+  readonly name: string;
+  readonly model: LanguageModelV4;
+  /** The errors of the requests since the last call, each with the source of its rule. */
+  takeErrors(): readonly string[];
+}
+
+/** Starts an endpoint for each provider. It answers "Done.", or 400 with the error of the first broken rule. */
+async function startStrictProviders(): Promise<{
+  readonly providers: readonly StrictProvider[];
+  stop(): Promise<void>;
+}> {
+  const endpoints: Pick<ModelEndpoint, "down">[] = [];
+  const strict = async <Given extends Body>(
+    [name, rules]: readonly [name: string, rules: readonly Rule[]],
+    starting: Promise<ModelEndpoint<Given>>,
+    modelAt: (url: string) => LanguageModelV4,
+  ): Promise<StrictProvider> => {
+    const endpoint = await starting;
+    const errors: string[] = [];
+    endpoint.play((body) => {
+      const broken = rules.flatMap(({ source, errors: errorsIn }) =>
+        errorsIn(body).map((message) => ({ message, source })),
+      );
+      errors.push(...broken.map(({ message, source }) => `${name}: ${message} (${source})`));
+      return answerTo(broken[0]?.message);
+    });
+    endpoints.push(endpoint);
+    return { name, model: modelAt(endpoint.url), takeErrors: () => errors.splice(0) };
+  };
+  const chat = (name: string, rules: readonly Rule[], id: string) =>
+    strict([name, rules], startChatCompletions(), (baseURL) =>
+      createOpenAICompatible({ name: "compatible", baseURL })(id),
+    );
+  const providers = await Promise.all([
+    strict(["Anthropic", anthropicRules], startModelEndpoint<Body>(anthropicMessages), (baseURL) =>
+      createAnthropic({ baseURL, apiKey: "none" })("claude-test"),
+    ),
+    strict(
+      ["OpenAI Responses", responsesRules],
+      startModelEndpoint<Body>(openaiResponses),
+      (baseURL) => createOpenAI({ baseURL, apiKey: "none" }).responses("gpt-test"),
+    ),
+    strict(["OpenAI Chat", chatRules], startChatCompletions(), (baseURL) =>
+      createOpenAI({ baseURL, apiKey: "none" }).chat("gpt-test"),
+    ),
+    chat("Google", [...chatRules, ...googleRules], "gemini-test"),
+    chat("Bedrock", [...chatRules, ...bedrockRules], "nova-test"),
+    chat("Mistral", [...chatRules, ...mistralRules], "served"),
+    chat("Gemma", [...chatRules, ...gemmaRules], "served"),
+  ]);
+  const stop = async () => void (await Promise.all(endpoints.map((endpoint) => endpoint.down())));
+  return { providers, stop };
+}
+
+function answerTo(error: string | undefined): EndpointStep {
+  if (error === undefined) return { kind: "text", text: "Done." };
+  const body = { type: "error", error: { type: "invalid_request_error", message: error } };
+  return { kind: "status", status: 400, body };
+}
 
 // The SDK would warn about reasoning that a provider does not take.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 let strict: Awaited<ReturnType<typeof startStrictProviders>>;
 
-beforeAll(async () => {
-  strict = await startStrictProviders();
-});
+beforeAll(async () => void (strict = await startStrictProviders()));
 
 afterAll(() => strict.stop());
 
@@ -78,130 +163,94 @@ const tail = user("<variables>\n$seen: 3 characters\n</variables>");
 const acceptablePrompt = (prompt: LanguageModelV4Prompt, reader: PromptReader) =>
   acceptable(prompt, { ...reader, hasList: prompt.at(-1) === tail });
 
+const HI = user("Hi.");
+const AND = user("And?");
+const SO = assistant(text("So."));
+const [ONE, TWO, THREE] = ["call_000001", "call_000002", "call_000003"] as const;
+/** A call and its result. */
+const looked = (id: string = ONE) => [assistant(call(id)), results(result(id))];
+const NO_TOOL = "unknown_tool: There is none.";
+const BAD_NAMES = ["$READFILE", "multi_tool_use.parallel", "", "a".repeat(65), "3d"];
+const IDS = ["functions.look:0", "", "1", ONE, `call_${"a".repeat(40)}`, "é".repeat(9)];
+const searching = call("srvtoolu_01", { toolName: "web_search", providerExecuted: true });
+const searched = { ...result("srvtoolu_01"), toolName: "web_search" };
+
 /** Histories that providers refuse, by what is wrong with them. */
-const histories: readonly (readonly [what: string, ...history: readonly Message[]])[] = [
-  ["an answer ends with thinking", user("Hi."), assistant(thinking), user("And?")],
-  ["thinking follows a text", user("Hi."), assistant(text("So."), thinking), user("And?")],
-  ["an answer of OpenAI ends with reasoning", user("Hi."), assistant(ofOpenai), user("And?")],
+const histories: readonly (readonly [what: string, history: readonly Message[]])[] = [
+  ["an answer ends with thinking", [HI, assistant(thinking), AND]],
+  ["thinking follows a text", [HI, assistant(text("So."), thinking), AND]],
+  ["an answer of OpenAI ends with reasoning", [HI, assistant(ofOpenai), AND]],
   [
     "blank text before a call",
-    user("Hi."),
-    assistant(text("\n\n"), call("call_000001")),
-    results(result("call_000001")),
-    assistant(text("So.")),
-    user("And?"),
+    [HI, assistant(text("\n\n"), call(ONE)), results(result(ONE)), SO, AND],
   ],
   [
     "an answer of characters that cannot be seen (zoedolan/Vybn#2895)",
-    user("Hi."),
-    assistant(text("\u200b\ufeff")),
-    user("And?"),
+    [HI, assistant(text("\u200b\ufeff")), AND],
   ],
-  ["a blank answer", user("Hi."), assistant(text("\n")), user("And?")],
-  ["an empty answer", user("Hi."), assistant(text("")), user("And?")],
-  ["a picture as an answer (mastra-ai/mastra#22159)", user("Hi."), assistant(picture), user("?")],
-  ["a blank question", user("   "), assistant(text("So.")), user("And?")],
-  ["a blank text in a question", user("\n", "Hi."), assistant(text("So.")), user("And?")],
-  ...["$READFILE", "multi_tool_use.parallel", "", "a".repeat(65), "3d"].map(
+  ["a blank answer", [HI, assistant(text("\n")), AND]],
+  ["an empty answer", [HI, assistant(text("")), AND]],
+  ["a picture as an answer (mastra-ai/mastra#22159)", [HI, assistant(picture), AND]],
+  ["a blank question", [user("   "), SO, AND]],
+  ["a blank text in a question", [user("\n", "Hi."), SO, AND]],
+  ...BAD_NAMES.map(
     (toolName) =>
       [
         `a call of the tool "${toolName.slice(0, 30)}"`,
-        user("Hi."),
-        assistant(thinking, call("call_000001", { toolName }), call("call_000002")),
-        results(result("call_000001", "unknown_tool: There is none."), result("call_000002")),
-        assistant(call("call_000003", { toolName })),
-        results(result("call_000003", "unknown_tool: There is none.")),
-        assistant(text("So.")),
-        user("And?"),
+        [
+          HI,
+          assistant(thinking, call(ONE, { toolName }), call(TWO)),
+          results(result(ONE, NO_TOOL), result(TWO)),
+          assistant(call(THREE, { toolName })),
+          results(result(THREE, NO_TOOL)),
+          SO,
+          AND,
+        ],
       ] as const,
   ),
-  ...["functions.look:0", "", "1", "call_000001", `call_${"a".repeat(40)}`, "é".repeat(9)].map(
+  ...IDS.map(
     (id) =>
       [
         `the id "${id.slice(0, 30)}", repeated`,
-        user("Hi."),
-        assistant(call(id)),
-        results(result(id)),
-        assistant(text("So.")),
-        user("Again."),
-        assistant(call(id)),
-        results(result(id)),
-        assistant(text("So.")),
-        user("And?"),
+        [HI, ...looked(id), SO, user("Again."), ...looked(id), SO, AND],
       ] as const,
   ),
   ...[[], null, 5, "{", true].map(
     (input) =>
       [
         `the input ${JSON.stringify(input)}`,
-        user("Hi."),
-        assistant(call("call_000001", { input })),
-        results(result("call_000001", "invalid_tool_input: No.", "error-text")),
-        tail,
+        [
+          HI,
+          assistant(call(ONE, { input })),
+          results(result(ONE, "invalid_tool_input: No.", "error-text")),
+          tail,
+        ],
       ] as const,
   ),
-  [
-    "a call without a result",
-    user("Hi."),
-    assistant(call("call_000001"), call("call_000002")),
-    results(result("call_000002")),
-    user("And?"),
-  ],
-  ["a call in an answer that ends there", user("Hi."), assistant(call("call_000001"))],
-  ["a result without a call", user("Hi."), results(result("call_000001")), user("And?")],
-  [
-    "a result after the next question",
-    user("Hi."),
-    assistant(call("call_000001")),
-    user("And?"),
-    results(result("call_000001")),
-  ],
+  ["a call without a result", [HI, assistant(call(ONE), call(TWO)), results(result(TWO)), AND]],
+  ["a call in an answer that ends there", [HI, assistant(call(ONE))]],
+  ["a result without a call", [HI, results(result(ONE)), AND]],
+  ["a result after the next question", [HI, assistant(call(ONE)), AND, results(result(ONE))]],
   [
     "an empty result",
-    user("Hi."),
-    assistant(call("call_000001"), call("call_000002")),
-    results(result("call_000001", ""), result("call_000002", " ", "error-text")),
+    [HI, assistant(call(ONE), call(TWO)), results(result(ONE, ""), result(TWO, " ", "error-text"))],
   ],
   [
     "half an emoji",
-    user("Hi \ud83d."),
-    assistant(text("So \ude00."), call("call_000001", { input: { "\ud83d": ["\ud83d"] } })),
-    results(result("call_000001", "Seen \ud83d.")),
+    [
+      user("Hi \ud83d."),
+      assistant(text("So \ude00."), call(ONE, { input: { "\ud83d": ["\ud83d"] } })),
+      results(result(ONE, "Seen \ud83d.")),
+    ],
   ],
-  ["two questions in a row", user("Hi."), user("And?")],
-  ["two answers in a row", user("Hi."), assistant(text("A.")), assistant(text("B.")), user("?")],
-  [
-    "the list of variables after the question",
-    user("Hi."),
-    assistant(text("So.")),
-    user("?"),
-    tail,
-  ],
-  [
-    "the list after a result",
-    user("Hi."),
-    assistant(call("call_000001")),
-    results(result("call_000001")),
-    tail,
-  ],
-  [
-    "a question after a result",
-    user("Hi."),
-    assistant(call("call_000001")),
-    results(result("call_000001")),
-    user("And?"),
-    tail,
-  ],
+  ["two questions in a row", [HI, AND]],
+  ["two answers in a row", [HI, assistant(text("A.")), assistant(text("B.")), user("?")]],
+  ["the list of variables after the question", [HI, SO, user("?"), tail]],
+  ["the list after a result", [HI, ...looked(), tail]],
+  ["a question after a result", [HI, ...looked(), AND, tail]],
   [
     "a tool that another provider ran",
-    user("Hi."),
-    assistant(
-      text("I search."),
-      call("srvtoolu_01", { toolName: "web_search", providerExecuted: true }),
-      { ...result("srvtoolu_01"), toolName: "web_search" },
-      text("So."),
-    ),
-    user("And?"),
+    [HI, assistant(text("I search."), searching, searched, text("So.")), AND],
   ],
 ];
 
@@ -221,32 +270,25 @@ async function errorsOf(provider: StrictProvider, prompt: LanguageModelV4Prompt)
   return provider.takeErrors();
 }
 
-describe("a history that providers refuse", () => {
-  it.each(histories.map(([what, ...history]) => ({ what, history })))(
-    "because of $what is acceptable to all",
-    async ({ history }) => {
-      const prompt: LanguageModelV4Prompt = [{ role: "system", content: "Help." }, ...history];
-      const refused = await Promise.all(strict.providers.map((one) => errorsOf(one, prompt)));
-      expect(refused.flat()).not.toEqual([]);
-      const errors = await Promise.all(
-        readers().map(({ provider, reader }) =>
-          errorsOf(provider, acceptablePrompt(prompt, reader)),
-        ),
-      );
-      expect(errors.flat()).toEqual([]);
-    },
+it.each(histories)("a history that providers refuse is made acceptable: %s", async (_, history) => {
+  const prompt: LanguageModelV4Prompt = [{ role: "system", content: "Help." }, ...history];
+  const refused = await Promise.all(strict.providers.map((one) => errorsOf(one, prompt)));
+  expect(refused.flat()).not.toEqual([]);
+  const errors = await Promise.all(
+    readers().map(({ provider, reader }) => errorsOf(provider, acceptablePrompt(prompt, reader))),
   );
+  expect(errors.flat()).toEqual([]);
+});
 
-  it("is acceptable to Bedrock without tools", async () => {
-    const bedrock = readers().find(({ provider }) => provider.name === "Bedrock");
-    const prompt = [user("Hi."), assistant(call("call_000001")), results(result("call_000001"))];
-    const reader = { provider: "compatible.chat", modelId: "nova", tools: [] };
-    const accepted = acceptablePrompt(prompt, reader);
-    const { stream } = (await bedrock?.provider.model.doStream({ prompt: accepted })) ?? {};
-    await stream?.cancel();
-    expect(bedrock?.provider.takeErrors()).toEqual([]);
-    expect(JSON.stringify(accepted)).toContain('You called \\"look\\" with {\\"at\\":1}.');
-  });
+it("a history that providers refuse is acceptable to Bedrock without tools", async () => {
+  const bedrock = readers().find(({ provider }) => provider.name === "Bedrock");
+  const prompt = [user("Hi."), assistant(call("call_000001")), results(result("call_000001"))];
+  const reader = { provider: "compatible.chat", modelId: "nova", tools: [] };
+  const accepted = acceptablePrompt(prompt, reader);
+  const { stream } = (await bedrock?.provider.model.doStream({ prompt: accepted })) ?? {};
+  await stream?.cancel();
+  expect(bedrock?.provider.takeErrors()).toEqual([]);
+  expect(JSON.stringify(accepted)).toContain('You called \\"look\\" with {\\"at\\":1}.');
 });
 
 describe("a prompt that is acceptable", () => {
@@ -278,11 +320,7 @@ describe("a prompt that is acceptable", () => {
   );
 
   it("keeps the ids from which Kimi reads the names of tools", () => {
-    const reader = {
-      provider: "workersai.chat",
-      modelId: "@cf/moonshotai/kimi-k2",
-      tools,
-    };
+    const reader = { provider: "workersai.chat", modelId: "@cf/moonshotai/kimi-k2", tools };
     const asked = [
       user("Hi."),
       assistant(call("functions.look:0")),

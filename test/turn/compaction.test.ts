@@ -37,9 +37,7 @@ function promptChars({ history }: ConversationData): number {
   return charsIn(history.window()) + lines.reduce((sum, { text }) => sum + text.length, 0);
 }
 
-function rowsIn(history: History): readonly unknown[] {
-  return history.page({ limit: 10_000 }).messages;
-}
+const rowsIn = (history: History): readonly unknown[] => history.page({ limit: 10_000 }).messages;
 
 describe("the messages of a prompt", () => {
   it("never exceed the budget, have the last two turns, and continue an outline that grows rarely", () => {
@@ -370,105 +368,103 @@ function turnSteps(turn: number): readonly Step[] {
   ];
 }
 
-describe("a compacted conversation", () => {
-  it("answers queries on $history, and refuses a model that edits it", async () => {
-    const queries = (wrap: WrapOptions) =>
-      queryTools({ databases: nodeQueryDatabases(wrap.store), wrap });
-    const { conversation, data } = talking({}, { queries });
-    for (let turn = 1; turn <= 20; turn++) {
-      await conversation.say({ question: `The word is w${turn}w.`, steps: turnSteps(turn) });
-    }
-    const before = await data.store.read("history");
-    const sql = "SELECT turn, text FROM $history WHERE role = 'user' AND text LIKE '%w3w%'";
-    const value = { path: "/0/text", value: "x" };
-    const edits = [
-      [{ op: "replace", ...value }],
-      [{ find: "w3w", replace: "w4w" }],
-      [{ where: "turn = 3", set: { text: "x" } }],
-      "undo",
-    ];
-    const asked = await conversation.say({
-      steps: [
-        [toolCall("query_variables", { sql }, { id: "q" }), finish("tool-calls")],
-        ...edits.map((edit, at): Step => {
-          const input = { name: "$history", edits: edit };
-          return [toolCall("edit_variable", input, { id: `e${at}` }), finish("tool-calls")];
-        }),
-        [text("$history_query_1[0].text"), finish("stop")],
-      ],
-    });
-    const found = [{ turn: 3, text: "The word is w3w." }];
-    expect(resultShown(asked, 1, "q")).toMatchObject({ value: found });
-    for (const at of edits.keys()) {
-      const shown = resultShown(asked, at + 2, `e${at}`);
-      expect(shown).toContain("bad_name: $history is read-only");
-    }
-    expect(await data.store.read("history")).toEqual(before);
-    expect(asked.result.message.parts.at(-1)).toMatchObject({ text: "The word is w3w." });
+it("a compacted conversation answers queries on $history, and refuses a model that edits it", async () => {
+  const queries = (wrap: WrapOptions) =>
+    queryTools({ databases: nodeQueryDatabases(wrap.store), wrap });
+  const { conversation, data } = talking({}, { queries });
+  for (let turn = 1; turn <= 20; turn++) {
+    await conversation.say({ question: `The word is w${turn}w.`, steps: turnSteps(turn) });
+  }
+  const before = await data.store.read("history");
+  const sql = "SELECT turn, text FROM $history WHERE role = 'user' AND text LIKE '%w3w%'";
+  const value = { path: "/0/text", value: "x" };
+  const edits = [
+    [{ op: "replace", ...value }],
+    [{ find: "w3w", replace: "w4w" }],
+    [{ where: "turn = 3", set: { text: "x" } }],
+    "undo",
+  ];
+  const asked = await conversation.say({
+    steps: [
+      [toolCall("query_variables", { sql }, { id: "q" }), finish("tool-calls")],
+      ...edits.map((edit, at): Step => {
+        const input = { name: "$history", edits: edit };
+        return [toolCall("edit_variable", input, { id: `e${at}` }), finish("tool-calls")];
+      }),
+      [text("$history_query_1[0].text"), finish("stop")],
+    ],
   });
+  const found = [{ turn: 3, text: "The word is w3w." }];
+  expect(resultShown(asked, 1, "q")).toMatchObject({ value: found });
+  for (const at of edits.keys()) {
+    const shown = resultShown(asked, at + 2, `e${at}`);
+    expect(shown).toContain("bad_name: $history is read-only");
+  }
+  expect(await data.store.read("history")).toEqual(before);
+  expect(asked.result.message.parts.at(-1)).toMatchObject({ text: "The word is w3w." });
+});
 
-  it("stays tainted while the outline repeats tainted text, and marks $history as untrusted", async () => {
-    const { conversation, data } = talking({ policies: { look: { trusted: false } } });
-    await conversation.say({ question: "Look.", steps: turnSteps(1) });
-    const taints: boolean[] = [];
-    const allOf = () => data.history.page({ limit: 1_000 }).messages;
-    data.store.delete("look_1");
-    for (let turn = 2; turn <= 60; turn++) {
-      await conversation.say({ steps: [[text(`${turn} ${"x".repeat(300)}`), finish("stop")]] });
-      taints.push(allOf().at(-1)?.tainted === true);
-    }
-    const { lines = [], turns } = data.history.compaction.compacted ?? {};
-    expect(turns).toBeGreaterThan(50);
-    expect(taints[0]).toBe(true);
-    // The outline repeats answers that were written under taint, so each turn taints the next.
-    expect(taints.every((isTainted) => isTainted)).toBe(true);
-    expect(lines.every(({ isTainted }) => isTainted === true)).toBe(true);
-    expect(data.store.info("history")?.trusted).toBe(false);
-  });
+it("a compacted conversation stays tainted while the outline repeats tainted text, and marks $history as untrusted", async () => {
+  const { conversation, data } = talking({ policies: { look: { trusted: false } } });
+  await conversation.say({ question: "Look.", steps: turnSteps(1) });
+  const taints: boolean[] = [];
+  const allOf = () => data.history.page({ limit: 1_000 }).messages;
+  data.store.delete("look_1");
+  for (let turn = 2; turn <= 60; turn++) {
+    await conversation.say({ steps: [[text(`${turn} ${"x".repeat(300)}`), finish("stop")]] });
+    taints.push(allOf().at(-1)?.tainted === true);
+  }
+  const { lines = [], turns } = data.history.compaction.compacted ?? {};
+  expect(turns).toBeGreaterThan(50);
+  expect(taints[0]).toBe(true);
+  // The outline repeats answers that were written under taint, so each turn taints the next.
+  expect(taints.every((isTainted) => isTainted)).toBe(true);
+  expect(lines.every(({ isTainted }) => isTainted === true)).toBe(true);
+  expect(data.store.info("history")?.trusted).toBe(false);
+});
 
-  it("shows no sealed value in the outline or $history, whatever the model calls", async () => {
-    const SECRET = "sk-canary-4711";
-    const execute = () => ({ key: SECRET, rows: [SECRET] });
-    const vault = tool({ inputSchema: z.object({}), execute });
-    const { conversation, data } = talking({
-      tools: { vault },
-      policies: { vault: { sealed: true } },
-    });
-    await conversation.say({
-      question: "Get the key, and say it.",
-      steps: [
-        [toolCall("vault", {}, { id: "v" }), finish("tool-calls")],
-        [text("The key is $vault_1.key."), finish("stop")],
-      ],
-    });
-    for (let turn = 2; turn <= 30; turn++) {
-      await conversation.say({ steps: [[text("x".repeat(400)), finish("stop")]] });
-    }
-    expect(JSON.stringify(data.history.page({ limit: 100 }).messages)).toContain(SECRET);
-    const calls = [
-      ["read_variable", { name: "$history" }],
-      ["read_variable", { name: "$history[1].tools[0]" }],
-      ["search_variable", { name: "$history", query: "canary" }],
-      ["search_variable", { name: "$history", query: "sk-.*", pattern: true }],
-      ["filter_variable", { name: "$history", where: { text: { contains: "canary" } } }],
-      ["set_variable", { name: "copy", value: "$history" }],
-    ] as const;
-    const asked = await conversation.say({
-      steps: [
-        [
-          ...calls.map(([name, input], at) => toolCall(name, input, { id: `c${at}` })),
-          finish("tool-calls"),
-        ],
-        [toolCall("read_variable", { name: "copy" }, { id: "copied" }), finish("tool-calls")],
-        [text("$history[1].text"), finish("stop")],
-      ],
-    });
-    expect(resultShown(asked, 2, "copied")).toBeDefined();
-    expect(JSON.stringify(asked.calls)).not.toContain(SECRET);
-    expect(JSON.stringify(await data.store.read("history"))).not.toContain(SECRET);
-    // References in a value are not resolved.
-    expect(asked.result.message.parts.at(-1)).toMatchObject({ text: "The key is $vault_1.key." });
+it("a compacted conversation shows no sealed value in the outline or $history, whatever the model calls", async () => {
+  const SECRET = "sk-canary-4711";
+  const execute = () => ({ key: SECRET, rows: [SECRET] });
+  const vault = tool({ inputSchema: z.object({}), execute });
+  const { conversation, data } = talking({
+    tools: { vault },
+    policies: { vault: { sealed: true } },
   });
+  await conversation.say({
+    question: "Get the key, and say it.",
+    steps: [
+      [toolCall("vault", {}, { id: "v" }), finish("tool-calls")],
+      [text("The key is $vault_1.key."), finish("stop")],
+    ],
+  });
+  for (let turn = 2; turn <= 30; turn++) {
+    await conversation.say({ steps: [[text("x".repeat(400)), finish("stop")]] });
+  }
+  expect(JSON.stringify(data.history.page({ limit: 100 }).messages)).toContain(SECRET);
+  const calls = [
+    ["read_variable", { name: "$history" }],
+    ["read_variable", { name: "$history[1].tools[0]" }],
+    ["search_variable", { name: "$history", query: "canary" }],
+    ["search_variable", { name: "$history", query: "sk-.*", pattern: true }],
+    ["filter_variable", { name: "$history", where: { text: { contains: "canary" } } }],
+    ["set_variable", { name: "copy", value: "$history" }],
+  ] as const;
+  const asked = await conversation.say({
+    steps: [
+      [
+        ...calls.map(([name, input], at) => toolCall(name, input, { id: `c${at}` })),
+        finish("tool-calls"),
+      ],
+      [toolCall("read_variable", { name: "copy" }, { id: "copied" }), finish("tool-calls")],
+      [text("$history[1].text"), finish("stop")],
+    ],
+  });
+  expect(resultShown(asked, 2, "copied")).toBeDefined();
+  expect(JSON.stringify(asked.calls)).not.toContain(SECRET);
+  expect(JSON.stringify(await data.store.read("history"))).not.toContain(SECRET);
+  // References in a value are not resolved.
+  expect(asked.result.message.parts.at(-1)).toMatchObject({ text: "The key is $vault_1.key." });
 });
 
 const agent = { name: "t", description: "", instructions: "Help.", historyChars: BUDGET };
@@ -493,19 +489,16 @@ function talked(isTainted: boolean) {
 
 const isInWindow = (history: History) => history.window().some(({ id }) => id === "a32");
 
-it.each([true, undefined])(
-  "a summary of turns is as tainted as the turns: %s",
-  async (isTainted) => {
-    const { store, history } = talked(isTainted === true);
-    expect(history.window().some(({ tainted }) => tainted === true)).toBe(false);
-    const summarize = async () => "They looked at numbers.";
-    await history.summarize(summarize, () => true);
-    const { lines = [] } = history.compaction.compacted ?? {};
-    expect(lines).toMatchObject([{ isSummary: true }]);
-    expect(lines[0]?.isTainted).toBe(isTainted);
-    const chat = new Conversation({ agent: { ...agent, tools: {} }, store, history });
-    const turn = await chat.say({ steps: [[text("Well."), finish("stop")]] });
-    expect(outlineIn(turn)).toContain("summary: They looked at numbers.");
-    expect(history.newest()?.tainted).toBe(isTainted);
-  },
-);
+it.each([true, undefined])("a summary of turns is tainted as they are: %s", async (isTainted) => {
+  const { store, history } = talked(isTainted === true);
+  expect(history.window().some(({ tainted }) => tainted === true)).toBe(false);
+  const summarize = async () => "They looked at numbers.";
+  await history.summarize(summarize, () => true);
+  const { lines = [] } = history.compaction.compacted ?? {};
+  expect(lines).toMatchObject([{ isSummary: true }]);
+  expect(lines[0]?.isTainted).toBe(isTainted);
+  const chat = new Conversation({ agent: { ...agent, tools: {} }, store, history });
+  const turn = await chat.say({ steps: [[text("Well."), finish("stop")]] });
+  expect(outlineIn(turn)).toContain("summary: They looked at numbers.");
+  expect(history.newest()?.tainted).toBe(isTainted);
+});

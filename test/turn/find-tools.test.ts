@@ -145,11 +145,7 @@ const research = { ...agent, name: "research", description: "Finds sources." };
 
 /** Opens a toolbox with all tools of the runtime and these tools of an agent. */
 function toolboxWith(tools: ToolSet) {
-  const engine: QueryEngine = {
-    run: refused,
-    add: refused,
-    keep: refused,
-  };
+  const engine: QueryEngine = { run: refused, add: refused, keep: refused };
   const databases = new QueryDatabases(() => engine);
   return openToolbox(
     { ...agent, tools, delegates: ["research"] },
@@ -176,50 +172,48 @@ async function definitionsOf(tools: Toolbox["all"]) {
   return options.tools ?? [];
 }
 
-describe("the runtime's own tools", () => {
-  it("take at most 3,000 characters in total, without limits that they check themselves", async () => {
-    const given = await definitionsOf((await toolboxWith({ look })).all);
-    const definitions = given.filter(({ name }) => name !== "look");
-    expect(definitions.map(({ name }) => name).toSorted()).toEqual(runtimeToolNames.toSorted());
-    const text = JSON.stringify(definitions);
-    expect(text.length).toBeLessThanOrEqual(MAX_CHARS);
-    expect(text).not.toMatch(/"(minimum|maximum|additionalProperties|\$ref|\$schema)":/);
-  });
+it("the runtime's own tools take at most 3,000 characters in total, without limits that they check themselves", async () => {
+  const given = await definitionsOf((await toolboxWith({ look })).all);
+  const definitions = given.filter(({ name }) => name !== "look");
+  expect(definitions.map(({ name }) => name).toSorted()).toEqual(runtimeToolNames.toSorted());
+  const text = JSON.stringify(definitions);
+  expect(text.length).toBeLessThanOrEqual(MAX_CHARS);
+  expect(text).not.toMatch(/"(minimum|maximum|additionalProperties|\$ref|\$schema)":/);
+});
 
-  it("are only added at the end from stage to stage, so that the beginning is stable", async () => {
-    const toolbox = await toolboxWith({ look });
-    const offered = await Promise.all(
-      promptStages.map(async (stage) =>
-        (await definitionsOf(toolbox.offeredAt(stage))).map(({ name }) => name),
-      ),
-    );
-    const [start = [], variable = [], all = []] = offered;
-    expect(start).toEqual(["look", "set_variable", "run_code", "delegate", "propose_plan"]);
-    expect(variable).toEqual([...start, "read_variable", "query_variables"]);
-    expect(all.slice(0, variable.length)).toEqual(variable);
-    expect(all.slice(variable.length).toSorted()).toEqual([
-      "delete_variable",
-      "edit_variable",
-      "export_variable",
-      "list_variables",
-      "search_variable",
-    ]);
-  });
+it("the runtime's own tools are only added at the end from stage to stage, so that the beginning is stable", async () => {
+  const toolbox = await toolboxWith({ look });
+  const offered = await Promise.all(
+    promptStages.map(async (stage) =>
+      (await definitionsOf(toolbox.offeredAt(stage))).map(({ name }) => name),
+    ),
+  );
+  const [start = [], variable = [], all = []] = offered;
+  expect(start).toEqual(["look", "set_variable", "run_code", "delegate", "propose_plan"]);
+  expect(variable).toEqual([...start, "read_variable", "query_variables"]);
+  expect(all.slice(0, variable.length)).toEqual(variable);
+  expect(all.slice(variable.length).toSorted()).toEqual([
+    "delete_variable",
+    "edit_variable",
+    "export_variable",
+    "list_variables",
+    "search_variable",
+  ]);
+});
 
-  it("work when they are called, even if they are not offered", async () => {
-    const chat = new Conversation({});
-    const turn = await chat.say({
-      steps: [
-        [toolCall("list_variables", {}), finish("tool-calls")],
-        [text("None."), finish()],
-      ],
-    });
-    const [first] = turn.calls;
-    expect(first?.tools?.map(({ name }) => name)).toEqual(["set_variable"]);
-    expect(turn.result.message.parts).toContainEqual(
-      expect.objectContaining({ state: "output-available", output: { variables: [] } }),
-    );
+it("the runtime's own tools work when they are called, even if they are not offered", async () => {
+  const chat = new Conversation({});
+  const turn = await chat.say({
+    steps: [
+      [toolCall("list_variables", {}), finish("tool-calls")],
+      [text("None."), finish()],
+    ],
   });
+  const [first] = turn.calls;
+  expect(first?.tools?.map(({ name }) => name)).toEqual(["set_variable"]);
+  expect(turn.result.message.parts).toContainEqual(
+    expect.objectContaining({ state: "output-available", output: { variables: [] } }),
+  );
 });
 
 const records = Array.from({ length: 500 }, (_, at) => ({ id: `ord_${at}`, total: at * 7 }));

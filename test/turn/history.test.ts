@@ -31,9 +31,7 @@ function historyOf(...messages: readonly StoredMessage[]): History {
   return history;
 }
 
-function ids(messages: readonly StoredMessage[]): readonly string[] {
-  return messages.map(({ id }) => id);
-}
+const ids = (messages: readonly StoredMessage[]): readonly string[] => messages.map(({ id }) => id);
 
 const full: StoredMessage = {
   ...answer("a1", "It is $nyc.temp."),
@@ -66,11 +64,7 @@ it("a message is read in the requested form, without changing the stored one", (
   expect(textsIn("display")).toEqual(["1", "plain", "2 and 3"]);
   expect(stored.parts).toBe(parts);
   const { id, role, metadata } = toUIMessage(stored, "display");
-  expect({ id, role, metadata }).toEqual({
-    id: "a1",
-    role: "assistant",
-    metadata: full.metadata,
-  });
+  expect({ id, role, metadata }).toEqual({ id: "a1", role: "assistant", metadata: full.metadata });
   const reasoning = toUIMessage(stored, "display").parts.filter(({ type }) => type === "reasoning");
   expect(reasoning).toMatchObject([{ text: "$a" }, { text: "$a" }, { text: "$a" }]);
 });
@@ -115,7 +109,7 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
 });
 
 it.each([10, limits.maxRecordBytes - 500, limits.maxRecordBytes * 2.5])(
-  "knows how many rows a message of %i characters takes",
+  "knows the rows of %i characters",
   (chars) => {
     const sql = new NodeSql();
     migrate(sql);
@@ -171,29 +165,25 @@ describe("a question that is answered again", () => {
   });
 });
 
-describe("a page", () => {
-  it("leads to older ones until there are none, even with a repeated id", () => {
-    const messages = ["u0", "u1", "a1", "u1", "a2"].map((id) => userMessage(id, "?"));
-    const history = historyOf(...messages);
-    const seen: string[] = [];
-    let before: string | undefined;
-    do {
-      const page = history.page({ limit: 2, ...(before === undefined ? {} : { before }) });
-      seen.unshift(...ids(page.messages));
-      before = page.next;
-    } while (before !== undefined);
-    expect(seen).toHaveLength(5);
-    expect(new Set(seen).size).toBe(5);
-    expect(history.page({ limit: 2, before: "nobody" })).toEqual({ messages: [] });
-  });
+it("a page leads to older ones until there are none, even with a repeated id", () => {
+  const messages = ["u0", "u1", "a1", "u1", "a2"].map((id) => userMessage(id, "?"));
+  const history = historyOf(...messages);
+  const seen: string[] = [];
+  let before: string | undefined;
+  do {
+    const page = history.page({ limit: 2, ...(before === undefined ? {} : { before }) });
+    seen.unshift(...ids(page.messages));
+    before = page.next;
+  } while (before !== undefined);
+  expect(seen).toHaveLength(5);
+  expect(new Set(seen).size).toBe(5);
+  expect(history.page({ limit: 2, before: "nobody" })).toEqual({ messages: [] });
+});
 
-  it("ends before it is too large, but contains at least one message", slow, () => {
-    const history = historyOf(
-      ...["a", "b", "c"].map((id) => userMessage(id, "x".repeat(5_000_000))),
-    );
-    expect(history.page({ limit: 10 })).toMatchObject({ messages: [{ id: "c" }], next: "c" });
-    expect(history.page({ limit: 10, before: "b" })).toMatchObject({ messages: [{ id: "a" }] });
-  });
+it("a page ends before it is too large, but contains at least one message", slow, () => {
+  const history = historyOf(...["a", "b", "c"].map((id) => userMessage(id, "x".repeat(5_000_000))));
+  expect(history.page({ limit: 10 })).toMatchObject({ messages: [{ id: "c" }], next: "c" });
+  expect(history.page({ limit: 10, before: "b" })).toMatchObject({ messages: [{ id: "a" }] });
 });
 
 it("a message of over a megabyte is stored even after a failed write rolled back the table of chunks", () => {
@@ -248,8 +238,7 @@ const parts = [
 it("a stored answer that is sent again is the same for a client", async () => {
   const message: UIMessage = { id: "m", role: "assistant", parts };
   const read = await readMessage(chunksOf(message));
-  expect(read.errors).toEqual([]);
-  expect(read.message?.id).toBe("m");
+  expect([read.errors, read.message?.id]).toEqual([[], "m"]);
   // Compares without the ids of reasoning, which matter in the stream only.
   const known = (all: UIMessage["parts"]) =>
     all.map((part) => JSON.parse(JSON.stringify({ ...part, id: undefined })) as object);
@@ -284,27 +273,25 @@ function looking(word: string) {
   return { look: tool({ inputSchema, execute: () => word, toModelOutput }) };
 }
 
-describe("past messages", () => {
-  it("show past results with the current tool's toModelOutput", async () => {
-    await toModelMessages([said, looked], looking("before"));
-    const now = JSON.stringify(await toModelMessages([said, looked], looking("after")));
-    expect(now).toContain("after");
-    expect(now).not.toContain("before");
-  });
+it("past messages show past results with the current tool's toModelOutput", async () => {
+  await toModelMessages([said, looked], looking("before"));
+  const now = JSON.stringify(await toModelMessages([said, looked], looking("after")));
+  expect(now).toContain("after");
+  expect(now).not.toContain("before");
+});
 
-  it("leave out calls without a result, as the SDK does", async () => {
-    const call = { type: "tool-look", toolCallId: "1", input: {} } as const;
-    const of: StoredMessage["parts"] = [
-      { ...call, state: "input-available" },
-      { ...call, state: "input-available", providerExecuted: true },
-      { ...call, state: "output-available", output: "half", preliminary: true },
-      { ...call, state: "approval-requested", approval: { id: "a" } },
-      { ...call, state: "output-error", errorText: "tool_failed: no disk" },
-      { ...call, state: "output-available", output: "whole" },
-    ];
-    const options = { tools: {}, ignoreIncompleteToolCalls: true };
-    const sdk = await convertToModelMessages([{ role: "assistant", parts: [...of] }], options);
-    expect(sdk.map(({ content }) => content.length)).toEqual([2, 2]);
-    expect(await toModelMessages([{ ...said, parts: of }], {})).toEqual(sdk);
-  });
+it("past messages leave out calls without a result, as the SDK does", async () => {
+  const call = { type: "tool-look", toolCallId: "1", input: {} } as const;
+  const of: StoredMessage["parts"] = [
+    { ...call, state: "input-available" },
+    { ...call, state: "input-available", providerExecuted: true },
+    { ...call, state: "output-available", output: "half", preliminary: true },
+    { ...call, state: "approval-requested", approval: { id: "a" } },
+    { ...call, state: "output-error", errorText: "tool_failed: no disk" },
+    { ...call, state: "output-available", output: "whole" },
+  ];
+  const options = { tools: {}, ignoreIncompleteToolCalls: true };
+  const sdk = await convertToModelMessages([{ role: "assistant", parts: [...of] }], options);
+  expect(sdk.map(({ content }) => content.length)).toEqual([2, 2]);
+  expect(await toModelMessages([{ ...said, parts: of }], {})).toEqual(sdk);
 });

@@ -208,68 +208,61 @@ describe("an answer that has ended", () => {
     expect([result?.finishReason, calls.length, vi.getTimerCount()]).toEqual(["stop", 1, 0]);
   });
 
-  it.each(["length", "content-filter", "other"] as const)(
-    "is not retried, whatever its reason: %s",
-    async (reason) => {
-      const { result, calls } = await callWith({ steps: [[text("Hello."), finish(reason)]] });
-      expect([result?.finishReason, calls.length]).toEqual([reason, 1]);
+  it.each(["length", "content-filter", "other"] as const)("is not retried: %s", async (reason) => {
+    const { result, calls } = await callWith({ steps: [[text("Hello."), finish(reason)]] });
+    expect([result?.finishReason, calls.length]).toEqual([reason, 1]);
+  });
+});
+
+it("a silent model gets its full timeout after each part", async () => {
+  vi.useFakeTimers();
+  const step: Step = async function* () {
+    for (let at = 0; at < 8; at++) {
+      await new Promise((resolve) => setTimeout(resolve, 0.99 * limits.modelSilenceMs));
+      yield opened("Hm");
+    }
+    yield finish();
+  };
+  const running = callWith({ steps: [step] });
+  await vi.advanceTimersByTimeAsync(8 * limits.modelSilenceMs);
+  expect((await running).result?.finishReason).toBe("stop");
+});
+
+it("a silent model has its answer cancelled if it arrives too late", async () => {
+  vi.useFakeTimers();
+  let cancelled = 0;
+  const late = () => new ReadableStream<Part>({ cancel: () => void cancelled++ });
+  const answer = Promise.withResolvers<void>();
+  const running = callWith({
+    model: {
+      specificationVersion: "v4",
+      provider: "late",
+      modelId: "late",
+      supportedUrls: {},
+      doGenerate: () => Promise.reject(new Error("It only streams.")),
+      doStream: () => answer.promise.then(() => ({ stream: late() })),
     },
-  );
+  });
+  await vi.advanceTimersByTimeAsync(3 * limits.modelSilenceMs);
+  expect((await running).error).toMatchObject({ code: "model_timeout" });
+  answer.resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(cancelled).toBe(3);
 });
 
-describe("a silent model", () => {
-  it("gets its full timeout after each part", async () => {
-    vi.useFakeTimers();
-    const step: Step = async function* () {
-      for (let at = 0; at < 8; at++) {
-        await new Promise((resolve) => setTimeout(resolve, 0.99 * limits.modelSilenceMs));
-        yield opened("Hm");
-      }
-      yield finish();
-    };
-    const running = callWith({ steps: [step] });
-    await vi.advanceTimersByTimeAsync(8 * limits.modelSilenceMs);
-    expect((await running).result?.finishReason).toBe("stop");
-  });
-
-  it("has its answer cancelled if it arrives too late", async () => {
-    vi.useFakeTimers();
-    let cancelled = 0;
-    const late = () => new ReadableStream<Part>({ cancel: () => void cancelled++ });
-    const answer = Promise.withResolvers<void>();
-    const running = callWith({
-      model: {
-        specificationVersion: "v4",
-        provider: "late",
-        modelId: "late",
-        supportedUrls: {},
-        doGenerate: () => Promise.reject(new Error("It only streams.")),
-        doStream: () => answer.promise.then(() => ({ stream: late() })),
-      },
-    });
-    await vi.advanceTimersByTimeAsync(3 * limits.modelSilenceMs);
-    expect((await running).error).toMatchObject({ code: "model_timeout" });
-    answer.resolve();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(cancelled).toBe(3);
-  });
-});
-
-describe("a chunk that the turn fails to write", () => {
-  it.each<[string, () => void | Promise<void>]>([
-    [
-      "at once",
-      () => {
-        throw Object.assign(new Error("The disk is full."), { retryable: true });
-      },
-    ],
-    ["later", () => Promise.reject(Object.assign(new Error("The disk is full."), { status: 500 }))],
-  ])("%s is not a failure of the model", async (_, write) => {
-    const { error, calls } = await callWith({ steps: [said, said], write });
-    expect(error).toMatchObject({ message: "The disk is full." });
-    expect(error).not.toHaveProperty("code");
-    expect(calls).toHaveLength(1);
-  });
+it.each<[string, () => void | Promise<void>]>([
+  [
+    "at once",
+    () => {
+      throw Object.assign(new Error("The disk is full."), { retryable: true });
+    },
+  ],
+  ["later", () => Promise.reject(Object.assign(new Error("The disk is full."), { status: 500 }))],
+])("a chunk that the turn fails to write %s is not a failure of the model", async (_, write) => {
+  const { error, calls } = await callWith({ steps: [said, said], write });
+  expect(error).toMatchObject({ message: "The disk is full." });
+  expect(error).not.toHaveProperty("code");
+  expect(calls).toHaveLength(1);
 });
 
 // The SDK would warn on the console about the old model.
@@ -346,19 +339,17 @@ function chunkOf(body: BodyInit, signal = new AbortController().signal) {
   return fileChunk(part, signal);
 }
 
-describe("a file that a model gives as a URL", () => {
-  it("is fetched and embedded", async () => {
-    const url = "data:image/png;base64,AQI=";
-    const chunk = await chunkOf(new Uint8Array([1, 2]));
-    expect(chunk).toEqual({ type: "file", mediaType: "image/png", url });
-  });
+it("a file that a model gives as a URL is fetched and embedded", async () => {
+  const url = "data:image/png;base64,AQI=";
+  const chunk = await chunkOf(new Uint8Array([1, 2]));
+  expect(chunk).toEqual({ type: "file", mediaType: "image/png", url });
+});
 
-  it("may be at most as large as a message", async () => {
-    const largest = new Uint8Array(limits.maxMessageBytes);
-    await expect(chunkOf(largest)).resolves.toMatchObject({ type: "file" });
-    const tooLarge = new Uint8Array(limits.maxMessageBytes + 1);
-    await expect(chunkOf(tooLarge)).rejects.toThrow("exceeded maximum size");
-  });
+it("a file that a model gives as a URL may be at most as large as a message", async () => {
+  const largest = new Uint8Array(limits.maxMessageBytes);
+  await expect(chunkOf(largest)).resolves.toMatchObject({ type: "file" });
+  const tooLarge = new Uint8Array(limits.maxMessageBytes + 1);
+  await expect(chunkOf(tooLarge)).rejects.toThrow("exceeded maximum size");
 });
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -372,56 +363,41 @@ function withCode(code: string, message = "It failed."): Error {
   return Object.assign(new Error(message), { code });
 }
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW_MS });
-});
+beforeEach(() => void vi.useFakeTimers({ now: NOW_MS }));
 
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
-
-describe("a model call is retryable when", () => {
-  it.each<[string, unknown]>([
-    ...[408, 409, 429, 500, 502, 503, 529].map((status): [string, unknown] => [
-      `it was answered ${status}`,
-      answered(status),
-    ]),
-    ["the model was silent", new ByrefError("model_timeout", "The model said nothing.")],
-    ["its answer was cut off", new StreamCutOff()],
-    ["Node could not connect", new TypeError("fetch failed", { cause: withCode("ECONNREFUSED") })],
-    ["Node was cut off", new TypeError("terminated", { cause: withCode("UND_ERR_SOCKET") })],
-    ["workerd was cut off", new Error("Network connection lost.")],
-    ["the platform says so", Object.assign(new Error("Reset."), { retryable: true })],
-    [
-      "a provider wraps that",
-      { message: "No.", cause: withCode("ECONNRESET"), isRetryable: false },
-    ],
-    ["it took longer than its caller allows", new DOMException("Too long.", "TimeoutError")],
-    [
-      "a provider reports a missing end",
-      new InvalidResponseDataError({
-        data: undefined,
-        message: "Response stream ended without a finish reason.",
-      }),
-    ],
-    ["an error part is normalized", { message: "Busy.", type: "x", isRetryable: true }],
-    [
-      "an error part is OpenAI's",
-      { error: { type: "server_error", message: "Sorry.", code: null } },
-    ],
-    [
-      "an error part is from the Responses API",
-      { response: { error: { code: "rate_limit_exceeded" } } },
-    ],
-    ["an error part is Anthropic's", { type: "overloaded_error", message: "Overloaded" }],
-    ["an error part has a status", { message: "No.", status: 503 }],
-    ["an error part has one as its code", { message: "No.", code: "429" }],
-    ["an error part is a word", "Overloaded"],
-  ])("%s", (_, error) => {
-    expect(isRetryable(error)).toBe(true);
-    expect(retryDelayMs(error, 1)).toBeGreaterThan(0);
-  });
+it.each<[string, unknown]>([
+  ...[408, 409, 429, 500, 502, 503, 529].map((status): [string, unknown] => [
+    `it was answered ${status}`,
+    answered(status),
+  ]),
+  ["the model was silent", new ByrefError("model_timeout", "The model said nothing.")],
+  ["its answer was cut off", new StreamCutOff()],
+  ["Node could not connect", new TypeError("fetch failed", { cause: withCode("ECONNREFUSED") })],
+  ["Node was cut off", new TypeError("terminated", { cause: withCode("UND_ERR_SOCKET") })],
+  ["workerd was cut off", new Error("Network connection lost.")],
+  ["the platform says so", Object.assign(new Error("Reset."), { retryable: true })],
+  ["a provider wraps that", { message: "No.", cause: withCode("ECONNRESET"), isRetryable: false }],
+  ["it took longer than its caller allows", new DOMException("Too long.", "TimeoutError")],
+  [
+    "a provider reports a missing end",
+    new InvalidResponseDataError({
+      data: undefined,
+      message: "Response stream ended without a finish reason.",
+    }),
+  ],
+  ["an error part is normalized", { message: "Busy.", type: "x", isRetryable: true }],
+  ["an error part is OpenAI's", { error: { type: "server_error", message: "Sorry.", code: null } }],
+  [
+    "an error part is from the Responses API",
+    { response: { error: { code: "rate_limit_exceeded" } } },
+  ],
+  ["an error part is Anthropic's", { type: "overloaded_error", message: "Overloaded" }],
+  ["an error part has a status", { message: "No.", status: 503 }],
+  ["an error part has one as its code", { message: "No.", code: "429" }],
+  ["an error part is a word", "Overloaded"],
+])("a model call is retryable when %s", (_, error) => {
+  expect(isRetryable(error)).toBe(true);
+  expect(retryDelayMs(error, 1)).toBeGreaterThan(0);
 });
 
 describe("a model call is not retryable when", () => {

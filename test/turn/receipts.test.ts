@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
@@ -11,9 +10,10 @@ import { Crashing, hang } from "../support/crashing.ts";
 import { slow } from "../support/slow.ts";
 import { Conversation, shownText, START_MS } from "../support/turn.ts";
 import type { Agent } from "../../src/turn/agent.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 const totals = { total: 12.5, rows: [{ b: 2, a: 1 }] };
-const count = tool({ inputSchema: z.object({}), execute: () => totals });
+const count = toolOf({}, () => totals);
 const asked: Step = [
   text("One moment, $n."),
   toolCall("count", {}, { id: "c1" }),
@@ -57,8 +57,7 @@ describe("the receipt of an answer", () => {
       { reference: "$count_1.rows", path: ".rows", digest: digest(totals.rows), ...call },
     ]);
     expect(spans[0]).not.toHaveProperty("call");
-    expect(typed).toEqual(["40", "12"]);
-    expect(complete).toBe(true);
+    expect([typed, complete]).toEqual([["40", "12"], true]);
   });
 
   it("names a secret, without its digest", async () => {
@@ -127,26 +126,17 @@ const DAY_MS = 86_400_000;
 async function evicted(agent: Partial<Agent> = {}, steps: readonly Step[] = MADE) {
   const ran: string[] = [];
   const tools = {
-    look: tool({
-      inputSchema: z.object({ id: z.any() }),
-      execute: ({ id }) => {
-        ran.push("look");
-        return { id, rows: [3, 4] };
-      },
+    look: toolOf({ id: z.any() }, ({ id }) => {
+      ran.push("look");
+      return { id, rows: [3, 4] };
     }),
-    double: tool({
-      inputSchema: z.object({ of: z.array(z.number()) }),
-      execute: ({ of }) => {
-        ran.push("double");
-        return of.map((one) => one * 2);
-      },
+    double: toolOf({ of: z.array(z.number()) }, ({ of }) => {
+      ran.push("double");
+      return of.map((one) => one * 2);
     }),
-    show: tool({
-      inputSchema: z.object({ what: z.any() }),
-      execute: ({ what }) => {
-        ran.push(`show ${JSON.stringify(what)}`);
-        return "shown";
-      },
+    show: toolOf({ what: z.any() }, ({ what }) => {
+      ran.push(`show ${JSON.stringify(what)}`);
+      return "shown";
     }),
   };
   const chat = new Conversation({
@@ -201,8 +191,7 @@ describe("a reference to an evicted value", () => {
   it("makes it again for an answer, whose receipt says so", async () => {
     const { chat, ran } = await evicted();
     const { chunks } = await chat.say({ steps: ["It is $twice[0], of $found.rows[0]."] });
-    expect(shownText(chunks)).toBe("It is 6, of 3.");
-    expect(ran).toEqual(["look", "double"]);
+    expect([shownText(chunks), ran]).toEqual(["It is 6, of 3.", ["look", "double"]]);
     const message = chat.history.newest();
     const { spans } = answerReceipt(message ?? expect.fail());
     expect(spans).toMatchObject([
@@ -260,12 +249,9 @@ describe("a reference to an evicted value", () => {
     const { chat } = await evicted();
     const { tools } = chat.agent;
     Object.assign(tools, {
-      double: tool({
-        inputSchema: z.object({ of: z.any() }),
-        execute: (): number => {
-          tries++;
-          throw new Error("down");
-        },
+      double: toolOf({ of: z.any() }, (): number => {
+        tries++;
+        throw new Error("down");
       }),
     });
     const { chunks } = await chat.say({ steps: [show("$twice"), "It is $twice and $twice."] });
@@ -292,7 +278,6 @@ describe("a reference to an evicted value", () => {
       spendLimits: { turn: { toolCalls: 1 } },
     });
     const { result } = await limited.say({ steps: ["It is $twice."] });
-    expect(result.error?.code).toBe("spend_exceeded");
-    expect(ran).toEqual(["look"]);
+    expect([result.error?.code, ran]).toEqual(["spend_exceeded", ["look"]]);
   });
 });

@@ -32,31 +32,28 @@ describe("a turn that a crash interrupts", () => {
     ["while the call ran", Infinity, [], 7],
     ["before the call began, and the value is another one", 3, [9], undefined],
     ["while the call ran, and the value is another one", Infinity, [9], undefined],
-  ])(
-    "after an approval with another input, %s: that input runs, or is asked about",
-    async (...row) => {
-      const [, hangsAt, saved, result] = row;
-      const { keys, tools, about } = hanging("none");
-      let checks = -1;
-      const policy = () => (++checks === hangsAt ? hang() : ({ ask: "Is that right?" } as const));
-      const chat = new Crashing(tools, { ...about, policy });
-      await chat.store.save({ name: "other", value: 6 });
-      await chat.run(call);
-      const [approvalId = ""] = waitingCalls(chat.history.newest()).keys();
-      await chat.decide({ approvalId, approved: true, input: { n: "$other" } });
-      expect(keys).toHaveLength(hangsAt === 3 ? 0 : 1);
-      if (keys.length === 0) keys.push(undefined);
-      for (const value of saved) await chat.store.save({ name: "other", value });
-      const after = await chat.recover([text("$act_1"), finish()]);
-      const message = JSON.stringify(after.result?.message.parts);
-      if (result !== undefined) expect(message).toContain(`"text":"${result}"`);
-      const waiting = [...waitingCalls(chat.history.newest()).values()];
-      const asked = { input: { n: "$other" }, isChanged: true };
-      expect(waiting).toMatchObject(result === undefined ? [asked] : []);
-      expect(keys).toHaveLength(hangsAt === 3 && result === undefined ? 1 : keys.length);
-      expect(message).toContain('"input":{"n":1}');
-    },
-  );
+  ])("after an approval with another input, %s: it runs, or is asked about", async (...row) => {
+    const [, hangsAt, saved, result] = row;
+    const { keys, tools, about } = hanging("none");
+    let checks = -1;
+    const policy = () => (++checks === hangsAt ? hang() : ({ ask: "Is that right?" } as const));
+    const chat = new Crashing(tools, { ...about, policy });
+    await chat.store.save({ name: "other", value: 6 });
+    await chat.run(call);
+    const [approvalId = ""] = waitingCalls(chat.history.newest()).keys();
+    await chat.decide({ approvalId, approved: true, input: { n: "$other" } });
+    expect(keys).toHaveLength(hangsAt === 3 ? 0 : 1);
+    if (keys.length === 0) keys.push(undefined);
+    for (const value of saved) await chat.store.save({ name: "other", value });
+    const after = await chat.recover([text("$act_1"), finish()]);
+    const message = JSON.stringify(after.result?.message.parts);
+    if (result !== undefined) expect(message).toContain(`"text":"${result}"`);
+    const waiting = [...waitingCalls(chat.history.newest()).values()];
+    const asked = { input: { n: "$other" }, isChanged: true };
+    expect(waiting).toMatchObject(result === undefined ? [asked] : []);
+    expect(keys).toHaveLength(hangsAt === 3 && result === undefined ? 1 : keys.length);
+    expect(message).toContain('"input":{"n":1}');
+  });
 
   it("after one of two calls was approved: the other still has what it needs", async () => {
     const { tools, about } = hanging("none");
@@ -160,8 +157,7 @@ describe("a turn without enough storage", () => {
     expect(chat.history.count()).toBe(1);
     chat.sql.refused = undefined;
     const after = await chat.recover([text("Two."), finish()]);
-    expect(after.types.at(-1)).toBe("finish");
-    expect(chat.history.count()).toBe(2);
+    expect([after.types.at(-1), chat.history.count()]).toEqual(["finish", 2]);
     expect(JSON.stringify(chat.history.newest()?.parts)).toContain("Two.");
   });
 });

@@ -1,16 +1,13 @@
 import { APICallError } from "@ai-sdk/provider";
-import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { finish, reasoning, type Step, type StepItem, text, toolCall } from "byref/testing";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { refusedTurn, withOutline } from "../../src/turn/model/acceptable-prompt.ts";
 import { Conversation } from "../support/turn.ts";
+import { toolOf } from "../support/tool-of.ts";
 
-const look = tool({
-  inputSchema: z.object({ at: z.number() }),
-  execute: ({ at }) => `Seen ${at}.`,
-});
+const look = toolOf({ at: z.number() }, ({ at }) => `Seen ${at}.`);
 
 /** Refuses a prompt that has this text, as an endpoint does. */
 function refusing(
@@ -107,51 +104,42 @@ describe("a prompt that the provider refuses", () => {
   );
 });
 
-describe("an image that the provider refuses", () => {
-  it.each([
-    ["messages.6.content.0.image.source.base64: image exceeds 5 MB maximum", 400],
-    ["Could not process image", 400],
-    ["request_too_large", 413],
-  ])("is left out of the turn that read it: %s", async (message, status) => {
-    const chat = await talked();
-    const image = bytesContent(new Uint8Array([137, 80, 78, 71, 0, 255]), "image/png");
-    await chat.store.save({ name: "photo", value: image });
-    const read = [toolCall("read_variable", { name: "photo" }), finish("tool-calls")];
-    const again = [toolCall("look", { at: 8 }), finish("tool-calls")];
-    const { result, calls } = await chat.say({
-      steps: [read, ...[1, 2].map(() => refusing("iVBORwD/", message, again, status)), [...answer]],
-      question: "Third.",
-    });
-    expect(result.error).toBeUndefined();
-    const prompts = calls.map(({ prompt }) => JSON.stringify(prompt));
-    expect(prompts.map((prompt) => prompt.includes("iVBORwD/"))).toEqual([
-      false,
-      true,
-      false,
-      false,
-    ]);
-    expect(prompts.map((prompt) => prompt.includes("Seen 7."))).toEqual([true, true, true, true]);
-    expect(prompts[2]).toContain("the provider refused this image");
-    expect(result.message.metadata).toMatchObject({
-      outlined: `The images of this turn were not sent to the model, because its provider refused them: ${message}`,
-    });
+it.each([
+  ["messages.6.content.0.image.source.base64: image exceeds 5 MB maximum", 400],
+  ["Could not process image", 400],
+  ["request_too_large", 413],
+])("an image that is refused is left out of the turn that read it: %s", async (message, status) => {
+  const chat = await talked();
+  const image = bytesContent(new Uint8Array([137, 80, 78, 71, 0, 255]), "image/png");
+  await chat.store.save({ name: "photo", value: image });
+  const read = [toolCall("read_variable", { name: "photo" }), finish("tool-calls")];
+  const again = [toolCall("look", { at: 8 }), finish("tool-calls")];
+  const { result, calls } = await chat.say({
+    steps: [read, ...[1, 2].map(() => refusing("iVBORwD/", message, again, status)), [...answer]],
+    question: "Third.",
+  });
+  expect(result.error).toBeUndefined();
+  const prompts = calls.map(({ prompt }) => JSON.stringify(prompt));
+  expect(prompts.map((prompt) => prompt.includes("iVBORwD/"))).toEqual([false, true, false, false]);
+  expect(prompts.map((prompt) => prompt.includes("Seen 7."))).toEqual([true, true, true, true]);
+  expect(prompts[2]).toContain("the provider refused this image");
+  expect(result.message.metadata).toMatchObject({
+    outlined: `The images of this turn were not sent to the model, because its provider refused them: ${message}`,
   });
 });
 
-describe("a turn in outline", () => {
-  it("has at most 480 characters of question and answer, and no blank text", () => {
-    const long = "word ".repeat(1_000);
-    const message = (role: "user" | "assistant", said: string) => ({
-      role,
-      content: [{ type: "text" as const, text: said }],
-    });
-    const prompt = [message("user", long), message("assistant", " "), message("user", "And?")];
-    const outlined = withOutline(prompt, 0);
-    expect(outlined.map(({ content }) => content)).toEqual([
-      [{ type: "text", text: long.slice(0, 480) }],
-      [{ type: "text", text: "(no text)" }],
-      [{ type: "text", text: "And?" }],
-    ]);
-    expect(refusedTurn(prompt, "messages.9: No.")).toBeUndefined();
+it("a turn in outline has at most 480 characters of question and answer, and no blank text", () => {
+  const long = "word ".repeat(1_000);
+  const message = (role: "user" | "assistant", said: string) => ({
+    role,
+    content: [{ type: "text" as const, text: said }],
   });
+  const prompt = [message("user", long), message("assistant", " "), message("user", "And?")];
+  const outlined = withOutline(prompt, 0);
+  expect(outlined.map(({ content }) => content)).toEqual([
+    [{ type: "text", text: long.slice(0, 480) }],
+    [{ type: "text", text: "(no text)" }],
+    [{ type: "text", text: "And?" }],
+  ]);
+  expect(refusedTurn(prompt, "messages.9: No.")).toBeUndefined();
 });

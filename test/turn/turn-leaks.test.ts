@@ -5,6 +5,7 @@ import { requireTrusted } from "../../src/tool/policy.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { finish, type Part, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { chunksOf, Conversation, type Turn } from "../support/turn.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 const asked = finish("tool-calls");
 const done = [text("Done."), finish()];
@@ -22,47 +23,37 @@ function agentWith(more: Partial<Agent>) {
     ...more,
     tools: {
       send: tool({ inputSchema: any, execute: (input) => sent.push(input) }),
-      parse: tool({
-        inputSchema: z.object({ data: z.string() }),
-        execute: ({ data }): unknown => JSON.parse(data),
-      }),
-      strict: tool({
-        inputSchema: z.object({ data: z.strictObject({ a: z.number() }) }),
-        execute: () => 1,
-      }),
+      parse: toolOf({ data: z.string() }, ({ data }): unknown => JSON.parse(data)),
+      strict: toolOf({ data: z.strictObject({ a: z.number() }) }, () => 1),
       ...more.tools,
     },
   };
   return { chat: new Conversation({ agent }), sent };
 }
 
-function prompts(turn: Turn): string {
-  return JSON.stringify(turn.calls.map(({ prompt }) => prompt));
-}
+const prompts = (turn: Turn): string => JSON.stringify(turn.calls.map(({ prompt }) => prompt));
 
 const page = { text: INJECTION, [INJECTION]: 1 };
 const doubted = { value: page, trusted: false, sources: ["mcp:web"] };
 
-describe("an error about untrusted content", () => {
-  const calls = [
-    toolCall("parse", { data: "$page.text" }),
-    toolCall("strict", { data: "$page" }),
-    toolCall("parse", { data: "$page.nope" }, { id: "path" }),
-    toolCall("read_variable", { name: "page", path: ".nope" }),
-    toolCall("set_variable", { name: "x", value: "$page.nope" }),
-  ];
+const calls = [
+  toolCall("parse", { data: "$page.text" }),
+  toolCall("strict", { data: "$page" }),
+  toolCall("parse", { data: "$page.nope" }, { id: "path" }),
+  toolCall("read_variable", { name: "page", path: ".nope" }),
+  toolCall("set_variable", { name: "x", value: "$page.nope" }),
+];
 
-  it.each(calls.map((call) => [call] as const))(
-    "is not read if such content is hidden",
-    async (call) => {
-      const { chat, sent } = agentWith({ untrusted: "hide" });
-      await chat.store.save({ name: "page", ...doubted });
-      const turn = await chat.say({ steps: [[call, asked], [toolCall("send", {}), asked], done] });
-      expect(prompts(turn)).not.toContain(INJECTION);
-      expect(sent).toHaveLength(1);
-    },
-  );
-});
+it.each(calls.map((call) => [call] as const))(
+  "an error about untrusted content is not read if it is hidden",
+  async (call) => {
+    const { chat, sent } = agentWith({ untrusted: "hide" });
+    await chat.store.save({ name: "page", ...doubted });
+    const turn = await chat.say({ steps: [[call, asked], [toolCall("send", {}), asked], done] });
+    expect(prompts(turn)).not.toContain(INJECTION);
+    expect(sent).toHaveLength(1);
+  },
+);
 
 describe("a sealed tool", () => {
   const SSN = "123-45-6789";
@@ -103,17 +94,15 @@ describe("a sealed tool", () => {
   });
 });
 
-describe("a policy", () => {
-  it("that fails on a secret does not reveal it", async () => {
-    const { chat } = agentWith({
-      policies: { send: { secrets: ["key"] } },
-      policy: ({ resolved }) => JSON.parse(Object(resolved).text),
-    });
-    await chat.store.save({ name: "key", value: "sk-live-1", visibility: "secret" });
-    const turn = await chat.say({ steps: [[toolCall("send", { text: "$key" }), asked], done] });
-    expect(prompts(turn)).toContain("the policy failed");
-    expect(prompts(turn) + JSON.stringify(turn.chunks)).not.toContain("sk-live");
+it("a policy that fails on a secret does not reveal it", async () => {
+  const { chat } = agentWith({
+    policies: { send: { secrets: ["key"] } },
+    policy: ({ resolved }) => JSON.parse(Object(resolved).text),
   });
+  await chat.store.save({ name: "key", value: "sk-live-1", visibility: "secret" });
+  const turn = await chat.say({ steps: [[toolCall("send", { text: "$key" }), asked], done] });
+  expect(prompts(turn)).toContain("the policy failed");
+  expect(prompts(turn) + JSON.stringify(turn.chunks)).not.toContain("sk-live");
 });
 
 it("the result of a provider's own tool taints the turn and the next one", async () => {
@@ -129,25 +118,23 @@ it("the result of a provider's own tool taints the turn and the next one", async
   expect(sent).toEqual([]);
 });
 
-describe("the runtime's own tools", () => {
-  it("keep the guard of a variable that a model replaces, and the caller's input", async () => {
-    const { chat } = agentWith({});
-    await chat.store.save({ name: "sec", value: "theirs", visibility: "sealed" });
-    await chat.store.save({ name: "input", value: { a: 1 } });
-    const turn = await chat.say({
-      steps: [
-        [
-          toolCall("set_variable", { name: "sec", value: "mine" }),
-          toolCall("delete_variable", { name: "input" }),
-          asked,
-        ],
-        done,
+it("the runtime's own tools keep the guard of a variable that a model replaces, and the caller's input", async () => {
+  const { chat } = agentWith({});
+  await chat.store.save({ name: "sec", value: "theirs", visibility: "sealed" });
+  await chat.store.save({ name: "input", value: { a: 1 } });
+  const turn = await chat.say({
+    steps: [
+      [
+        toolCall("set_variable", { name: "sec", value: "mine" }),
+        toolCall("delete_variable", { name: "input" }),
+        asked,
       ],
-    });
-    expect(chat.store.info("sec")).toMatchObject({ version: 2, visibility: "sealed" });
-    expect(chat.store.info("input")).toBeDefined();
-    expect(prompts(turn)).toContain("cannot be deleted");
+      done,
+    ],
   });
+  expect(chat.store.info("sec")).toMatchObject({ version: 2, visibility: "sealed" });
+  expect(chat.store.info("input")).toBeDefined();
+  expect(prompts(turn)).toContain("cannot be deleted");
 });
 
 it("how large a guarded value is, no refusal tells", async () => {
@@ -159,38 +146,36 @@ it("how large a guarded value is, no refusal tells", async () => {
   expect(prompts(turn)).not.toContain("11000");
 });
 
-describe("untrusted content", () => {
-  it("counts if it is only in the list of variables", async () => {
-    const { chat, sent } = agentWith({});
-    await chat.store.save({ name: "page", ...doubted });
-    await chat.say({ steps: [[toolCall("send", {}), asked]] });
-    expect(sent).toEqual([]);
-  });
-
-  it.each([10, 130_000])(
-    "counts after a call that a person has approved, even in a long answer: %i characters",
-    async (chars) => {
-      const execute = (): string => {
-        throw new Error(INJECTION);
-      };
-      const { chat, sent } = agentWith({
-        policies: { fail: { trusted: false } },
-        tools: { fail: tool({ inputSchema: z.object({}), execute }) },
-      });
-      const send = (to: string) => toolCall("send", { to }, { id: to });
-      const long = text("x".repeat(chars));
-      await chat.say({
-        steps: [
-          [toolCall("fail", {}), asked],
-          [long, send("ada"), asked],
-        ],
-      });
-      const { chunks } = await chat.approve({ steps: [[send("evil"), asked]] });
-      expect(sent).toEqual([{ to: "ada" }]);
-      expect(chunksOf(chunks, "tool-approval-request")).toMatchObject([{ toolCallId: "evil" }]);
-    },
-  );
+it("untrusted content counts if it is only in the list of variables", async () => {
+  const { chat, sent } = agentWith({});
+  await chat.store.save({ name: "page", ...doubted });
+  await chat.say({ steps: [[toolCall("send", {}), asked]] });
+  expect(sent).toEqual([]);
 });
+
+it.each([10, 130_000])(
+  "untrusted content counts after a call that a person has approved, even in a long answer: %i characters",
+  async (chars) => {
+    const execute = (): string => {
+      throw new Error(INJECTION);
+    };
+    const { chat, sent } = agentWith({
+      policies: { fail: { trusted: false } },
+      tools: { fail: tool({ inputSchema: z.object({}), execute }) },
+    });
+    const send = (to: string) => toolCall("send", { to }, { id: to });
+    const long = text("x".repeat(chars));
+    await chat.say({
+      steps: [
+        [toolCall("fail", {}), asked],
+        [long, send("ada"), asked],
+      ],
+    });
+    const { chunks } = await chat.approve({ steps: [[send("evil"), asked]] });
+    expect(sent).toEqual([{ to: "ada" }]);
+    expect(chunksOf(chunks, "tool-approval-request")).toMatchObject([{ toolCallId: "evil" }]);
+  },
+);
 
 it("calls of one step run even if another one waits for a person, and the turn then ends", async () => {
   const ran: string[] = [];

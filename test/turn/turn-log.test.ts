@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { Journal, type JournalEntry, type TurnHead } from "../../src/turn/log/journal.ts";
 import { TurnLog, type TurnLogOptions } from "../../src/turn/log/turn-log.ts";
@@ -62,9 +62,7 @@ class LoggedTurns {
   }
 }
 
-function delta(text: string): UIMessageChunk {
-  return { type: "text-delta", id: "x", delta: text };
-}
+const delta = (text: string): UIMessageChunk => ({ type: "text-delta", id: "x", delta: text });
 
 /** Returns the text of a frame, or else its type. */
 function labelOf(data: string): string {
@@ -95,81 +93,73 @@ function durability() {
 
 let turns: LoggedTurns;
 
-beforeEach(() => {
-  turns = new LoggedTurns();
+beforeEach(() => void (turns = new LoggedTurns()));
+
+it("frames are the pushed chunks as JSON, between any two indices", () => {
+  const log = turns.begun();
+  log.push(delta("a"));
+  log.push(delta("b"));
+  expect(log.slice(1, 0)[0]).toEqual({ id: 1_000_000_002, data: JSON.stringify(delta("a")) });
+  expect(seen(log)).toEqual(["start", "a", "b"]);
+  expect(log.slice(1, 0, 2).map(({ data }) => labelOf(data))).toEqual(["a"]);
+  expect([log.length, log.count, log.firstOwn]).toEqual([3, 3, 0]);
 });
 
-describe("frames", () => {
-  it("are the pushed chunks as JSON, between any two indices", () => {
-    const log = turns.begun();
-    log.push(delta("a"));
-    log.push(delta("b"));
-    expect(log.slice(1, 0)[0]).toEqual({ id: 1_000_000_002, data: JSON.stringify(delta("a")) });
-    expect(seen(log)).toEqual(["start", "a", "b"]);
-    expect(log.slice(1, 0, 2).map(({ data }) => labelOf(data))).toEqual(["a"]);
-    expect([log.length, log.count, log.firstOwn]).toEqual([3, 3, 0]);
-  });
-
-  it("are found by the id of the previous one", () => {
-    const log = turns.begun();
-    log.push(delta("a"));
-    log.push(delta("b"));
-    expect(log.indexAfter(0)).toBe(0);
-    expect(log.indexAfter(1_000_000_001)).toBe(1);
-    expect(log.indexAfter(1_000_000_003)).toBe(3);
-    expect(log.indexAfter(1_999_999_999)).toBe(3);
-    // An id of an unknown attempt starts from the beginning.
-    expect(log.indexAfter(2_000_000_000)).toBe(0);
-  });
-
-  it("of a ready-made log are visible, and the log has ended", () => {
-    const log = TurnLog.of([{ type: "start" }, delta("a")]);
-    expect(seen(log)).toEqual(["start", "a"]);
-    expect(log.slice(0, 0).map(({ id }) => id)).toEqual([1, 2]);
-    expect([log.length, log.isEnded, log.rowsToEnd()]).toEqual([2, true, 0]);
-  });
+it("frames are found by the id of the previous one", () => {
+  const log = turns.begun();
+  log.push(delta("a"));
+  log.push(delta("b"));
+  expect([log.indexAfter(0), log.indexAfter(1_000_000_001)]).toEqual([0, 1]);
+  expect([log.indexAfter(1_000_000_003), log.indexAfter(1_999_999_999)]).toEqual([3, 3]);
+  // An id of an unknown attempt starts from the beginning.
+  expect(log.indexAfter(2_000_000_000)).toBe(0);
 });
 
-describe("a pushed chunk", () => {
-  it("is visible at once, and written after two seconds", () => {
-    const log = turns.begun();
-    turns.nowMs += limits.turnLogMs - 1;
-    log.push(delta("a"));
-    expect(seen(log)).toEqual(["start", "a"]);
-    expect(turns.written()).toEqual(["a", "f start"]);
-    turns.nowMs++;
-    log.push(delta("b"));
-    expect(turns.written()).toEqual(["a", "f start", "f a", "f b"]);
-    turns.nowMs += limits.turnLogMs - 1;
-    log.push(delta("c"));
-    expect(turns.written()).toHaveLength(4);
-    turns.nowMs++;
-    log.push(delta("d"));
-    expect(turns.written().slice(4)).toEqual(["f c", "f d"]);
-  });
+it("frames of a ready-made log are visible, and the log has ended", () => {
+  const log = TurnLog.of([{ type: "start" }, delta("a")]);
+  expect(seen(log)).toEqual(["start", "a"]);
+  expect(log.slice(0, 0).map(({ id }) => id)).toEqual([1, 2]);
+  expect([log.length, log.isEnded, log.rowsToEnd()]).toEqual([2, true, 0]);
+});
 
-  it("is written as soon as enough characters are pending", () => {
-    const log = turns.begun();
-    const overhead = `f${JSON.stringify(delta(""))}\n`.length;
-    const text = "x".repeat(limits.turnLogChars - overhead);
-    log.push(delta(text.slice(1)));
-    expect(turns.written()).toHaveLength(2);
-    log.commit(() => undefined);
-    expect(turns.written()).toHaveLength(3);
-    log.push(delta(text));
-    expect(turns.written()).toHaveLength(4);
-  });
+it("a pushed chunk is visible at once, and written after two seconds", () => {
+  const log = turns.begun();
+  turns.nowMs += limits.turnLogMs - 1;
+  log.push(delta("a"));
+  expect([seen(log), turns.written()]).toEqual([
+    ["start", "a"],
+    ["a", "f start"],
+  ]);
+  turns.nowMs++;
+  log.push(delta("b"));
+  expect(turns.written()).toEqual(["a", "f start", "f a", "f b"]);
+  turns.nowMs += limits.turnLogMs - 1;
+  log.push(delta("c"));
+  expect(turns.written()).toHaveLength(4);
+  turns.nowMs++;
+  log.push(delta("d"));
+  expect(turns.written().slice(4)).toEqual(["f c", "f d"]);
+});
 
-  it("is visible without a journal, and written nowhere", () => {
-    const log = turns.newLog();
-    turns.nowMs += limits.turnLogMs;
-    log.push(delta("a"));
-    log.note({ state });
-    log.commit(() => log.push(delta("b")));
-    expect(seen(log)).toEqual(["a", "b"]);
-    expect(turns.journal.read()).toBe("");
-    expect(log.rowsToEnd()).toBe(0);
-  });
+it("a pushed chunk is written as soon as enough characters are pending", () => {
+  const log = turns.begun();
+  const overhead = `f${JSON.stringify(delta(""))}\n`.length;
+  const text = "x".repeat(limits.turnLogChars - overhead);
+  log.push(delta(text.slice(1)));
+  expect(turns.written()).toHaveLength(2);
+  log.commit(() => undefined);
+  expect(turns.written()).toHaveLength(3);
+  log.push(delta(text));
+  expect(turns.written()).toHaveLength(4);
+});
+
+it("a pushed chunk is visible without a journal, and written nowhere", () => {
+  const log = turns.newLog();
+  turns.nowMs += limits.turnLogMs;
+  log.push(delta("a"));
+  log.note({ state });
+  log.commit(() => log.push(delta("b")));
+  expect([seen(log), turns.journal.read(), log.rowsToEnd()]).toEqual([["a", "b"], "", 0]);
 });
 
 describe("a commit", () => {
@@ -223,15 +213,12 @@ describe("a commit", () => {
     expect(() => log.start(turns.journal, second, "interrupted", save("retry"))).toThrow("No.");
     expect(() => log.start(turns.journal, second, "waited", save("resume"))).toThrow("No.");
     const saved = turns.sql.all("SELECT name FROM saved").map(({ name }) => name);
-    expect(saved).toEqual(["commit"]);
-    expect(new Journal(turns.sql).head()).toEqual(head);
+    expect([saved, new Journal(turns.sql).head()]).toEqual([["commit"], head]);
   });
 });
 
 describe("a watcher", () => {
   beforeEach(() => void vi.useFakeTimers());
-  afterEach(() => void vi.useRealTimers());
-
   it("is notified after one to two ticks without frames, by one timer for all", async () => {
     const log = turns.begun();
     const told: string[] = [];
@@ -355,66 +342,59 @@ function woken() {
   return { head: other.head(), log: other.read() };
 }
 
-describe("a journal", () => {
-  it("contains only the newest turn, however many rows the previous one had", () => {
-    journal.begin(head, "");
-    journal.append("x".repeat(2 * ROW));
-    expect(rows()).toHaveLength(3);
-    expect(statementsOf(() => journal.begin({ ...head, id: "next" }, "new"))).toBe(2);
-    expect(rows()).toHaveLength(1);
-    expect(woken()).toEqual({ head: { ...head, id: "next" }, log: "new" });
-    expect(statementsOf(() => journal.begin({ ...head, id: "last" }, "new"))).toBe(1);
-    expect(woken().head?.id).toBe("last");
-  });
-
-  it("of another process also replaces all rows", () => {
-    journal.begin(head, "");
-    journal.append("x".repeat(2 * ROW));
-    new Journal(sql).begin(head, "new");
-    expect(rows()).toMatchObject([{ chars: 3 }]);
-  });
+it("a journal contains only the newest turn, however many rows the previous one had", () => {
+  journal.begin(head, "");
+  journal.append("x".repeat(2 * ROW));
+  expect(rows()).toHaveLength(3);
+  expect(statementsOf(() => journal.begin({ ...head, id: "next" }, "new"))).toBe(2);
+  expect(rows()).toHaveLength(1);
+  expect(woken()).toEqual({ head: { ...head, id: "next" }, log: "new" });
+  expect(statementsOf(() => journal.begin({ ...head, id: "last" }, "new"))).toBe(1);
+  expect(woken().head?.id).toBe("last");
 });
 
-describe("appended text", () => {
-  it("fills its row to the last character, and continues in the next", () => {
-    journal.begin(head, "x".repeat(ROW - 2));
-    journal.append("1");
-    journal.append("2");
-    expect(rows().map(({ chars }) => chars)).toEqual([ROW]);
-    journal.append("3");
-    journal.append("4");
-    expect(rows()).toMatchObject([
-      { part: 0, chars: ROW },
-      { part: 1, chars: 2, head: null },
-    ]);
-    expect(journal.read().slice(-4)).toBe("1234");
-  });
+it("a journal of another process also replaces all rows", () => {
+  journal.begin(head, "");
+  journal.append("x".repeat(2 * ROW));
+  new Journal(sql).begin(head, "new");
+  expect(rows()).toMatchObject([{ chars: 3 }]);
+});
 
-  it("begins new rows if it does not fit", () => {
-    journal.begin(head, "x");
-    journal.append("y".repeat(2 * ROW + 1));
-    expect(rows().map(({ chars }) => chars)).toEqual([1, ROW, ROW, 1]);
-    journal.append("z".repeat(ROW - 1));
-    expect(rows().map(({ chars }) => chars)).toEqual([1, ROW, ROW, ROW]);
-    expect(journal.read()).toBe(`x${"y".repeat(2 * ROW + 1)}${"z".repeat(ROW - 1)}`);
-  });
+it("appended text fills its row to the last character, and continues in the next", () => {
+  journal.begin(head, "x".repeat(ROW - 2));
+  journal.append("1");
+  journal.append("2");
+  expect(rows().map(({ chars }) => chars)).toEqual([ROW]);
+  journal.append("3");
+  journal.append("4");
+  expect(rows()).toMatchObject([
+    { part: 0, chars: ROW },
+    { part: 1, chars: 2, head: null },
+  ]);
+  expect(journal.read().slice(-4)).toBe("1234");
+});
 
-  it("has a predictable number of rows, including the head", () => {
-    const room = ROW - 2_000;
-    journal.begin(head, "x".repeat(10));
-    expect(journal.rowsFor(0)).toBe(1);
-    expect(journal.rowsFor(room - 10)).toBe(1);
-    // One row contains the head, and another the text that does not fit.
-    expect(journal.rowsFor(room - 9)).toBe(2);
-    expect(journal.rowsFor(room)).toBe(2);
-    expect(journal.rowsFor(room + 1)).toBe(3);
-    journal.append("y".repeat(ROW));
-    expect(journal.rowsFor(room)).toBe(2);
-    const next = new Journal(sql);
-    next.append("z");
-    expect(next.rowsFor(1)).toBe(2);
-    expect(statementsOf(() => next.append("z", later))).toBe(2);
-  });
+it("appended text begins new rows if it does not fit", () => {
+  journal.begin(head, "x");
+  journal.append("y".repeat(2 * ROW + 1));
+  expect(rows().map(({ chars }) => chars)).toEqual([1, ROW, ROW, 1]);
+  journal.append("z".repeat(ROW - 1));
+  expect(rows().map(({ chars }) => chars)).toEqual([1, ROW, ROW, ROW]);
+  expect(journal.read()).toBe(`x${"y".repeat(2 * ROW + 1)}${"z".repeat(ROW - 1)}`);
+});
+
+it("appended text has a predictable number of rows, including the head", () => {
+  const room = ROW - 2_000;
+  journal.begin(head, "x".repeat(10));
+  expect([journal.rowsFor(0), journal.rowsFor(room - 10)]).toEqual([1, 1]);
+  // One row contains the head, and another the text that does not fit.
+  expect([journal.rowsFor(room - 9), journal.rowsFor(room)]).toEqual([2, 2]);
+  expect(journal.rowsFor(room + 1)).toBe(3);
+  journal.append("y".repeat(ROW));
+  expect(journal.rowsFor(room)).toBe(2);
+  const next = new Journal(sql);
+  next.append("z");
+  expect([next.rowsFor(1), statementsOf(() => next.append("z", later))]).toEqual([2, 2]);
 });
 
 describe("a failing write", () => {
@@ -426,9 +406,7 @@ describe("a failing write", () => {
     sql.run = () => {
       throw refused;
     };
-    return () => {
-      sql.run = run;
-    };
+    return () => void (sql.run = run);
   }
 
   it("of appended text leaves the head and the log unchanged", () => {
@@ -470,29 +448,27 @@ function event(id: number): ConversationEvent {
 
 const ids = (count: number, first = 1) => Array.from({ length: count }, (_, at) => first + at);
 
-describe("events of another log", () => {
-  it("are stored with their ids and times, which continue after them, and nobody is notified", () => {
-    const log = emptyLog(() => {
-      throw new Error("told");
-    });
-    const events = ids(1_200, 40).map(event);
-    log.restore(events.slice(0, 600));
-    log.restore([]);
-    log.restore(events.slice(600));
-    expect(log.list({ after: 0, limit: 2_000 })).toEqual({ events });
-    expect([log.newestId, log.lastActiveMs]).toEqual([1_239, 5]);
+it("events of another log are stored with their ids and times, which continue after them, and nobody is notified", () => {
+  const log = emptyLog(() => {
+    throw new Error("told");
   });
+  const events = ids(1_200, 40).map(event);
+  log.restore(events.slice(0, 600));
+  log.restore([]);
+  log.restore(events.slice(600));
+  expect(log.list({ after: 0, limit: 2_000 })).toEqual({ events });
+  expect([log.newestId, log.lastActiveMs]).toEqual([1_239, 5]);
+});
 
-  it("are refused with gaps or duplicates", () => {
-    const log = emptyLog();
-    log.restore([event(3), event(4)]);
-    const refused = expect.objectContaining({ code: "bad_value" });
-    for (const wrong of [[event(6)], [event(4)], [event(5), event(7)]]) {
-      expect(() => log.restore(wrong)).toThrow(refused);
-    }
-    log.add({ type: "turn.done" });
-    expect(log.newestId).toBe(5);
-  });
+it("events of another log are refused with gaps or duplicates", () => {
+  const log = emptyLog();
+  log.restore([event(3), event(4)]);
+  const refused = expect.objectContaining({ code: "bad_value" });
+  for (const wrong of [[event(6)], [event(4)], [event(5), event(7)]]) {
+    expect(() => log.restore(wrong)).toThrow(refused);
+  }
+  log.add({ type: "turn.done" });
+  expect(log.newestId).toBe(5);
 });
 
 it("messages read one by one are all returned, oldest first", () => {

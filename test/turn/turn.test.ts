@@ -1,5 +1,5 @@
-import { tool, type UIMessageChunk, type ToolSet } from "ai";
-import { describe, expect, it, afterEach, vi } from "vitest";
+import type { UIMessageChunk, ToolSet } from "ai";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import * as limits from "../../src/limits.ts";
 import { guideOf } from "../../src/turn/agent.ts";
@@ -19,6 +19,7 @@ import {
   START_MS,
   type Turn,
 } from "../support/turn.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 const MARKER = "only-in-the-value";
 const asked = finish("tool-calls");
@@ -39,54 +40,49 @@ const wide = Object.fromEntries(
 
 function toolsFor(value: unknown, taken: unknown[]) {
   return {
-    load: tool({ inputSchema: z.object({ id: z.string() }), execute: () => value }),
-    take: tool({
-      inputSchema: z.object({ all: z.unknown(), note: z.string().optional() }),
-      execute: (input) => {
-        taken.push(input);
-        return { taken: true };
-      },
+    load: toolOf({ id: z.string() }, () => value),
+    take: toolOf({ all: z.unknown(), note: z.string().optional() }, (input) => {
+      taken.push(input);
+      return { taken: true };
     }),
   };
 }
 
-describe("a result of 200,000 characters", () => {
-  it.each<[string, unknown]>([
-    ["an array", rows],
-    ["a text", longText],
-    ["an object", wide],
-  ])("reaches a tool, but never the model, the history or the client: %s", async (_, value) => {
-    const json = JSON.stringify(value);
-    expect(json.length).toBeGreaterThanOrEqual(200_000);
-    const taken: { all: unknown }[] = [];
-    const chat = new Conversation({ tools: toolsFor(value, taken) });
-    const first = await chat.say({
-      steps: [
-        [toolCall("load", { id: "big" }, { chunks: 4 }), asked],
-        [toolCall("take", { all: "$load_big" }, { chunks: 4 }), asked],
-        [text("I have handed it on."), finish()],
-      ],
-    });
-    const second = await chat.say({
-      question: "Once more.",
-      steps: [
-        [toolCall("take", { all: "$load_big", note: "again" }), asked],
-        [text("Done."), finish()],
-      ],
-    });
-    expect(taken.map(({ all }) => JSON.stringify(all) === json)).toEqual([true, true]);
-    for (const turn of [first, second]) {
-      expect(turn.result.error).toBeUndefined();
-      for (const { prompt } of turn.calls) {
-        expect(JSON.stringify(prompt)).not.toContain(MARKER);
-      }
-      expect(JSON.stringify(turn.chunks)).not.toContain(MARKER);
-      expect(JSON.stringify(turn.result)).not.toContain(MARKER);
-    }
-    expect(JSON.stringify(promptOf(first, 1)).length).toBeLessThan(3_000);
-    expect(historyText(chat.history)).not.toContain(MARKER);
-    expect(JSON.stringify(chat.store.list())).not.toContain(MARKER);
+it.each<[string, unknown]>([
+  ["an array", rows],
+  ["a text", longText],
+  ["an object", wide],
+])("a result of 200,000 characters reaches a tool only: %s", async (_, value) => {
+  const json = JSON.stringify(value);
+  expect(json.length).toBeGreaterThanOrEqual(200_000);
+  const taken: { all: unknown }[] = [];
+  const chat = new Conversation({ tools: toolsFor(value, taken) });
+  const first = await chat.say({
+    steps: [
+      [toolCall("load", { id: "big" }, { chunks: 4 }), asked],
+      [toolCall("take", { all: "$load_big" }, { chunks: 4 }), asked],
+      [text("I have handed it on."), finish()],
+    ],
   });
+  const second = await chat.say({
+    question: "Once more.",
+    steps: [
+      [toolCall("take", { all: "$load_big", note: "again" }), asked],
+      [text("Done."), finish()],
+    ],
+  });
+  expect(taken.map(({ all }) => JSON.stringify(all) === json)).toEqual([true, true]);
+  for (const turn of [first, second]) {
+    expect(turn.result.error).toBeUndefined();
+    for (const { prompt } of turn.calls) {
+      expect(JSON.stringify(prompt)).not.toContain(MARKER);
+    }
+    expect(JSON.stringify(turn.chunks)).not.toContain(MARKER);
+    expect(JSON.stringify(turn.result)).not.toContain(MARKER);
+  }
+  expect(JSON.stringify(promptOf(first, 1)).length).toBeLessThan(3_000);
+  expect(historyText(chat.history)).not.toContain(MARKER);
+  expect(JSON.stringify(chat.store.list())).not.toContain(MARKER);
 });
 
 describe("the loop", () => {
@@ -94,7 +90,7 @@ describe("the loop", () => {
 
   it("calls the model at most 20 times", async () => {
     let runs = 0;
-    const load = tool({ inputSchema: z.object({ id: z.string() }), execute: () => ++runs });
+    const load = toolOf({ id: z.string() }, () => ++runs);
     const turn = await turnWith({
       tools: { load },
       steps: Array.from({ length: limits.maxSteps + 5 }, (_, at) => again(at)),
@@ -132,59 +128,57 @@ describe("the loop", () => {
   });
 });
 
-describe("savings", () => {
-  it("are counted to the character", async () => {
-    const chat = new Conversation({ tools: toolsFor(rows, []) });
-    const turn = await chat.say({
-      question: "Hi.",
-      steps: [
-        [toolCall("load", { id: "a" }), asked],
-        [toolCall("take", { all: "$load_a", note: "of $load_a[1].id" }), asked],
-        [text("Row \\$load_a is $load_a[3].total, $5, $nope."), finish()],
-      ],
-    });
-    const { length: system } = guidedText(chat.agent.instructions, guideOf(chat.agent));
-    const handle = JSON.stringify(resultShown(turn, 1, "call_load")).length;
-    const small = '{"$var":"take_of_1","value":{"taken":true}}'.length;
-    const inputs = ['{"id":"a"}', '{"all":"$load_a","note":"of $load_a[1].id"}'];
-    const [first = "", second = ""] = inputs;
-    const tail = `<variables>\n${guideOf(chat.agent).details}\n</variables>`.length;
-    const start = system + "Hi.".length;
-    const tools = turn.calls.reduce((sum, call) => sum + JSON.stringify(call.tools).length, 0);
-    const promptChars =
-      tools +
-      start +
-      (start + first.length + handle + tail) +
-      (start + first.length + handle + second.length + small + tail);
-    const value = JSON.stringify(rows).length;
-    expect(turn.result.metadata.savings).toEqual({
-      promptChars,
-      inlinePromptChars: promptChars + 2 * (value - handle),
-      authoredChars: "$load_a".length + "$load_a[1].id".length + "$load_a[3].total".length,
-      resolvedChars: value + "1".length + "4.5".length,
-    });
-  });
-
-  it("exclude what would not have fit into the model's context window", async () => {
-    const agent = { name: "a", description: "", instructions: "", tools: toolsFor(rows, []) };
-    const steps = [
+it("savings are counted to the character", async () => {
+  const chat = new Conversation({ tools: toolsFor(rows, []) });
+  const turn = await chat.say({
+    question: "Hi.",
+    steps: [
       [toolCall("load", { id: "a" }), asked],
-      [text("Done."), finish()],
-    ];
-    const [small, large] = await Promise.all(
-      [2_000, 1_000_000].map((contextTokens) =>
-        turnWith({ agent: { ...agent, contextTokens }, steps }),
-      ),
-    );
-    const { promptChars, ...counted } = small?.result.metadata.savings ?? { promptChars: 0 };
-    const [first] = small?.calls ?? [];
-    const start = JSON.stringify(first?.tools).length + String(first?.prompt[0]?.content).length;
-    // The first call fits. The second counts as a full window of 2,000 tokens, at four characters per token.
-    const question = "Hello.".length;
-    expect(counted).toMatchObject({ wouldNotFit: 1, inlinePromptChars: start + question + 8_000 });
-    expect(promptChars).toBeLessThan(8_000);
-    expect(large?.result.metadata.savings).not.toHaveProperty("wouldNotFit");
+      [toolCall("take", { all: "$load_a", note: "of $load_a[1].id" }), asked],
+      [text("Row \\$load_a is $load_a[3].total, $5, $nope."), finish()],
+    ],
   });
+  const { length: system } = guidedText(chat.agent.instructions, guideOf(chat.agent));
+  const handle = JSON.stringify(resultShown(turn, 1, "call_load")).length;
+  const small = '{"$var":"take_of_1","value":{"taken":true}}'.length;
+  const inputs = ['{"id":"a"}', '{"all":"$load_a","note":"of $load_a[1].id"}'];
+  const [first = "", second = ""] = inputs;
+  const tail = `<variables>\n${guideOf(chat.agent).details}\n</variables>`.length;
+  const start = system + "Hi.".length;
+  const tools = turn.calls.reduce((sum, call) => sum + JSON.stringify(call.tools).length, 0);
+  const promptChars =
+    tools +
+    start +
+    (start + first.length + handle + tail) +
+    (start + first.length + handle + second.length + small + tail);
+  const value = JSON.stringify(rows).length;
+  expect(turn.result.metadata.savings).toEqual({
+    promptChars,
+    inlinePromptChars: promptChars + 2 * (value - handle),
+    authoredChars: "$load_a".length + "$load_a[1].id".length + "$load_a[3].total".length,
+    resolvedChars: value + "1".length + "4.5".length,
+  });
+});
+
+it("savings exclude what would not have fit into the model's context window", async () => {
+  const agent = { name: "a", description: "", instructions: "", tools: toolsFor(rows, []) };
+  const steps = [
+    [toolCall("load", { id: "a" }), asked],
+    [text("Done."), finish()],
+  ];
+  const [small, large] = await Promise.all(
+    [2_000, 1_000_000].map((contextTokens) =>
+      turnWith({ agent: { ...agent, contextTokens }, steps }),
+    ),
+  );
+  const { promptChars, ...counted } = small?.result.metadata.savings ?? { promptChars: 0 };
+  const [first] = small?.calls ?? [];
+  const start = JSON.stringify(first?.tools).length + String(first?.prompt[0]?.content).length;
+  // The first call fits. The second counts as a full window of 2,000 tokens, at four characters per token.
+  const question = "Hello.".length;
+  expect(counted).toMatchObject({ wouldNotFit: 1, inlinePromptChars: start + question + 8_000 });
+  expect(promptChars).toBeLessThan(8_000);
+  expect(large?.result.metadata.savings).not.toHaveProperty("wouldNotFit");
 });
 
 function say(chat: Conversation, answer: string, chunks?: number | readonly string[]) {
@@ -192,94 +186,89 @@ function say(chat: Conversation, answer: string, chunks?: number | readonly stri
   return chat.say({ steps: [[text(answer, cut), finish()]] });
 }
 
-describe("an answer with references", () => {
-  it("is shown with their values, but stored and sent to the model as written", async () => {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "city", value: MARKER });
-    const first = await say(chat, "You are in $city.", 4);
-    expect(shownText(first.chunks)).toBe(`You are in ${MARKER}.`);
-    expect(first.result.message.parts.at(-1)).toMatchObject({ text: `You are in ${MARKER}.` });
-    const kept = chat.history.newest();
-    expect(JSON.stringify(kept?.parts)).toContain("You are in $city.");
-    expect(JSON.stringify(kept?.parts)).not.toContain(MARKER);
-    expect(kept?.display).toEqual([`You are in ${MARKER}.`]);
-    const second = await say(chat, "As I said.");
-    expect(JSON.stringify(promptOf(second, 0))).toContain("You are in $city.");
-    expect(JSON.stringify(promptOf(second, 0))).not.toContain(MARKER);
-  });
-
-  it("shows each of several texts with its own values", async () => {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "a", value: 1 });
-    const one = text("One is $a", { id: "1" });
-    const two = text("plain", { id: "2" });
-    const three = text("$a.", { id: "3" });
-    const { chunks, result } = await chat.say({ steps: [[one, two, three, finish()]] });
-    const { message } = await readMessage(chunks);
-    const texts = ["One is 1", "plain", "1."];
-    expect(message?.parts.slice(1)).toMatchObject(texts.map((text) => ({ text })));
-    expect(result.message.parts).toEqual(message?.parts);
-    expect(chat.history.newest()?.display).toEqual(texts);
-  });
-
-  it("leaves reasoning alone", async () => {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "a", value: 1 });
-    const thought: Part[] = [
-      { type: "reasoning-start", id: "r" },
-      { type: "reasoning-delta", id: "r", delta: "It is $a." },
-      { type: "reasoning-end", id: "r" },
-    ];
-    const { chunks } = await chat.say({ steps: [[thought, text("$a"), finish()]] });
-    expect(chunksOf(chunks, "reasoning-delta").map(({ delta }) => delta)).toEqual(["It is $a."]);
-    expect(shownText(chunks)).toBe("1");
-    expect(chat.history.newest()?.display).toEqual(["1"]);
-  });
+it("an answer with references is shown with their values, but stored and sent to the model as written", async () => {
+  const chat = new Conversation({});
+  await chat.store.save({ name: "city", value: MARKER });
+  const first = await say(chat, "You are in $city.", 4);
+  expect(shownText(first.chunks)).toBe(`You are in ${MARKER}.`);
+  expect(first.result.message.parts.at(-1)).toMatchObject({ text: `You are in ${MARKER}.` });
+  const kept = chat.history.newest();
+  expect(JSON.stringify(kept?.parts)).toContain("You are in $city.");
+  expect(JSON.stringify(kept?.parts)).not.toContain(MARKER);
+  expect(kept?.display).toEqual([`You are in ${MARKER}.`]);
+  const second = await say(chat, "As I said.");
+  expect(JSON.stringify(promptOf(second, 0))).toContain("You are in $city.");
+  expect(JSON.stringify(promptOf(second, 0))).not.toContain(MARKER);
 });
 
-describe("a variable that no longer exists", () => {
-  async function withEvicted(): Promise<Conversation> {
-    const chat = new Conversation({});
-    const value = { temp: 72 };
-    const input = { location: "NYC" };
-    await chat.store.save({ name: "nyc", value, tool: "get_weather", input, ttlMs: 1_000 });
-    chat.nowMs = START_MS + 1_000;
-    return chat;
-  }
+it("an answer with references shows each of several texts with its own values", async () => {
+  const chat = new Conversation({});
+  await chat.store.save({ name: "a", value: 1 });
+  const one = text("One is $a", { id: "1" });
+  const two = text("plain", { id: "2" });
+  const three = text("$a.", { id: "3" });
+  const { chunks, result } = await chat.say({ steps: [[one, two, three, finish()]] });
+  const { message } = await readMessage(chunks);
+  const texts = ["One is 1", "plain", "1."];
+  expect(message?.parts.slice(1)).toMatchObject(texts.map((text) => ({ text })));
+  expect(result.message.parts).toEqual(message?.parts);
+  expect(chat.history.newest()?.display).toEqual(texts);
+});
 
-  it.each([true, false])(
-    "stays as written in an answer, with a notice of its eviction (swept: %s)",
-    async (isSwept) => {
-      const chat = await withEvicted();
-      if (isSwept) chat.store.evictDue(chat.nowMs, 10);
-      const { chunks, result } = await say(chat, "It is $nyc.temp °F.", 3);
-      expect(shownText(chunks)).toBe("It is $nyc.temp °F.");
-      expect(dataOf(chunks, "data-unresolved")).toEqual([
-        {
-          reference: "$nyc.temp",
-          code: "variable_evicted",
-          message:
-            "$nyc was evicted at 2026-01-01T00:00:01.000Z (expired). It came from " +
-            'get_weather({"location":"NYC"}): call that again to have it back.',
-        },
-      ]);
-      expect(chunksOf(chunks, "data-unresolved")).toMatchObject([{ transient: true }]);
-      expect(result.error).toBeUndefined();
-      expect(historyText(chat.history)).toContain("It is $nyc.temp °F.");
-      expect(chat.history.newest()).not.toHaveProperty("display");
-    },
-  );
+it("an answer with references leaves reasoning alone", async () => {
+  const chat = new Conversation({});
+  await chat.store.save({ name: "a", value: 1 });
+  const thought: Part[] = [
+    { type: "reasoning-start", id: "r" },
+    { type: "reasoning-delta", id: "r", delta: "It is $a." },
+    { type: "reasoning-end", id: "r" },
+  ];
+  const { chunks } = await chat.say({ steps: [[thought, text("$a"), finish()]] });
+  expect(chunksOf(chunks, "reasoning-delta").map(({ delta }) => delta)).toEqual(["It is $a."]);
+  expect([shownText(chunks), chat.history.newest()?.display]).toEqual(["1", ["1"]]);
+});
 
-  it.each([1, 1_200])("is reported once for each of %i paths, in a short stream", async (paths) => {
+async function withEvicted(): Promise<Conversation> {
+  const chat = new Conversation({});
+  const value = { temp: 72 };
+  const input = { location: "NYC" };
+  await chat.store.save({ name: "nyc", value, tool: "get_weather", input, ttlMs: 1_000 });
+  chat.nowMs = START_MS + 1_000;
+  return chat;
+}
+
+it.each([true, false])(
+  "a variable that no longer exists stays as written in an answer, with a notice (swept: %s)",
+  async (isSwept) => {
     const chat = await withEvicted();
-    const references = Array.from({ length: 1_200 }, (_, n) => `$nyc.t${n % paths}`);
-    const said = references.join(" ");
-    const { chunks } = await chat.say({ steps: [[text(said), finish()]] });
-    expect(shownText(chunks)).toBe(said);
-    const reported = dataOf(chunks, "data-unresolved").map((data) => Object(data).reference);
-    expect(reported).toEqual(references.slice(0, Math.min(paths, limits.maxItems)));
-    expect(JSON.stringify(chunks).length).toBeLessThan(2 * said.length + 400 * reported.length);
-  });
+    if (isSwept) chat.store.evictDue(chat.nowMs, 10);
+    const { chunks, result } = await say(chat, "It is $nyc.temp °F.", 3);
+    expect(shownText(chunks)).toBe("It is $nyc.temp °F.");
+    expect(dataOf(chunks, "data-unresolved")).toEqual([
+      {
+        reference: "$nyc.temp",
+        code: "variable_evicted",
+        message:
+          "$nyc was evicted at 2026-01-01T00:00:01.000Z (expired). It came from " +
+          'get_weather({"location":"NYC"}): call that again to have it back.',
+      },
+    ]);
+    expect(chunksOf(chunks, "data-unresolved")).toMatchObject([{ transient: true }]);
+    expect(result.error).toBeUndefined();
+    expect(historyText(chat.history)).toContain("It is $nyc.temp °F.");
+    expect(chat.history.newest()).not.toHaveProperty("display");
+  },
+);
+
+it.each([1, 1_200])("each of %i unresolved paths is reported once", async (paths) => {
+  const chat = await withEvicted();
+  const references = Array.from({ length: 1_200 }, (_, n) => `$nyc.t${n % paths}`);
+  const said = references.join(" ");
+  const { chunks } = await chat.say({ steps: [[text(said), finish()]] });
+  expect(shownText(chunks)).toBe(said);
+  const reported = dataOf(chunks, "data-unresolved").map((data) => Object(data).reference);
+  expect(reported).toEqual(references.slice(0, Math.min(paths, limits.maxItems)));
+  expect(JSON.stringify(chunks).length).toBeLessThan(2 * said.length + 400 * reported.length);
 });
 
 const done = [text("Done."), finish()];
@@ -287,12 +276,9 @@ const done = [text("Done."), finish()];
 /** Creates a tool that records its inputs. */
 function taker() {
   const taken: unknown[] = [];
-  const take = tool({
-    inputSchema: z.object({ it: z.unknown() }),
-    execute: (input) => {
-      taken.push(input.it);
-      return "taken";
-    },
+  const take = toolOf({ it: z.unknown() }, (input) => {
+    taken.push(input.it);
+    return "taken";
   });
   return { taken, take };
 }
@@ -304,30 +290,31 @@ function expectNormalEnd(turn: Turn): void {
   expect(turn.calls).toHaveLength(2);
 }
 
-describe("a result is shown in full", () => {
-  it.each([
-    [{}, 990, 1_010],
-    [{ contextTokens: 100_000 }, 990, 1_010],
-    [{ contextTokens: 1_000_000 }, 4_990, 5_010],
-    [{ contextTokens: 100_000_000 }, 19_990, 20_010],
-    [{ inlineChars: 100 }, 90, 110],
-    [{ contextTokens: 1_000_000, inlineChars: 2_000 }, 1_990, 2_010],
-  ])("by an agent with %j up to %i characters, not %i", async (options, shown, hidden) => {
+it.each([
+  [{}, 990, 1_010],
+  [{ contextTokens: 100_000 }, 990, 1_010],
+  [{ contextTokens: 1_000_000 }, 4_990, 5_010],
+  [{ contextTokens: 100_000_000 }, 19_990, 20_010],
+  [{ inlineChars: 100 }, 90, 110],
+  [{ contextTokens: 1_000_000, inlineChars: 2_000 }, 1_990, 2_010],
+])(
+  "a result is shown in full with %j up to %i characters, not %i",
+  async (options, shown, hidden) => {
     const sizes = [shown, hidden];
     const shownIn = sizes.map(async (size) => {
-      const act = tool({ inputSchema: z.object({}), execute: () => "x".repeat(size) });
+      const act = toolOf({}, () => "x".repeat(size));
       const agent = { name: "a", description: "", instructions: "", tools: { act }, ...options };
       const turn = await turnWith({ agent, steps: [[toolCall("act", {}), asked], done] });
       return "value" in (resultShown(turn, 1, "call_act") as object);
     });
     expect(await Promise.all(shownIn)).toEqual([true, false]);
-  });
+  },
+);
 
-  it("by no agent with an impossible limit", async () => {
-    const agent = { name: "a", description: "", instructions: "", tools: {}, inlineChars: -1 };
-    const { result } = await turnWith({ agent, steps: [done] });
-    expect(result.error).toMatchObject({ code: "bad_configuration" });
-  });
+it("a result is shown in full by no agent with an impossible limit", async () => {
+  const agent = { name: "a", description: "", instructions: "", tools: {}, inlineChars: -1 };
+  const { result } = await turnWith({ agent, steps: [done] });
+  expect(result.error).toMatchObject({ code: "bad_configuration" });
 });
 
 it("a reference in a tool's input is shown in chunks, parts and prompts instead of its value", async () => {
@@ -335,9 +322,7 @@ it("a reference in a tool's input is shown in chunks, parts and prompts instead 
   const chat = new Conversation({ tools: { take } });
   await chat.store.save({ name: "secret_plan", value: { steps: ["only-in-the-value"] } });
   const input = { it: "$secret_plan" };
-  const first = await chat.say({
-    steps: [[toolCall("take", input, { chunks: 5 }), asked], done],
-  });
+  const first = await chat.say({ steps: [[toolCall("take", input, { chunks: 5 }), asked], done] });
   const second = await chat.say({ steps: [done] });
   expect(taken).toEqual([{ steps: ["only-in-the-value"] }]);
   expect(chunksOf(first.chunks, "tool-input-available")[0]?.input).toEqual(input);
@@ -356,16 +341,13 @@ it("a reference in a tool's input is shown in chunks, parts and prompts instead 
 it("calls in parallel run concurrently, and their results are saved and shown in the order of the calls", async () => {
   const running: string[] = [];
   const all = Promise.withResolvers<void>();
-  const meet = tool({
-    inputSchema: z.object({ name: z.string() }),
-    execute: async ({ name }) => {
-      running.push(name);
-      if (running.length === 3) all.resolve();
-      await all.promise;
-      // The call that started first ends last.
-      for (let wait = 3 - running.indexOf(name); wait > 0; wait--) await Promise.resolve();
-      return name;
-    },
+  const meet = toolOf({ name: z.string() }, async ({ name }) => {
+    running.push(name);
+    if (running.length === 3) all.resolve();
+    await all.promise;
+    // The call that started first ends last.
+    for (let wait = 3 - running.indexOf(name); wait > 0; wait--) await Promise.resolve();
+    return name;
   });
   const names = ["a", "b", "c"];
   const calls = names.map((name) => toolCall("meet", { name }, { id: `call_${name}` }));
@@ -384,7 +366,7 @@ function breaking(...said: readonly (readonly Part[])[]): Step {
   };
 }
 
-const echo = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n });
+const echo = toolOf({ n: z.number() }, ({ n }) => n);
 
 /** Asks another question and returns its prompt, which contains the earlier messages. */
 async function nextPrompt(chat: Conversation): Promise<string> {
@@ -393,13 +375,9 @@ async function nextPrompt(chat: Conversation): Promise<string> {
   return JSON.stringify(promptOf(next, 0));
 }
 
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 it("a model that fails after tool calls causes none of them to run, and later prompts say so", async () => {
   let runs = 0;
-  const count = tool({ inputSchema: z.object({}), execute: () => ++runs });
+  const count = toolOf({}, () => ++runs);
   const chat = new Conversation({ tools: { count } });
   const turn = await chat.say({
     steps: [breaking(toolCall("count", {}), toolCall("count", "{", { chunks: 1, id: "b" }))],
@@ -442,45 +420,38 @@ describe("a turn that is stopped", () => {
     expect(await nextPrompt(chat)).toContain("In $city and");
   });
 
-  it.each([true, false])(
-    "during a tool does not wait for it (it heeds the signal: %s)",
-    async (heeds) => {
-      const controller = new AbortController();
-      let seen: AbortSignal | undefined;
-      const tools: ToolSet = {
-        echo,
-        hang: tool({
-          inputSchema: z.object({}),
-          execute: (_, { abortSignal }) => {
-            seen = abortSignal;
-            queueMicrotask(() => controller.abort());
-            return new Promise((_, reject) => {
-              if (heeds)
-                abortSignal?.addEventListener("abort", () => reject(new Error("Stopped.")));
-            });
-          },
-        }),
-      };
-      const chat = new Conversation({ tools });
-      const unknown = expect.stringMatching(/^outcome_unknown: /);
-      const turn = await chat.say({
-        steps: [[text("Wait."), toolCall("hang", {}), toolCall("echo", { n: 1 }), asked], done],
-        signal: controller.signal,
-      });
-      expectStop(turn);
-      expect(seen?.aborted).toBe(true);
-      expect(turn.calls).toHaveLength(1);
-      expect(chat.store.count()).toBe(0);
-      expect(chat.history.newest()?.parts).toMatchObject([
-        { type: "step-start" },
-        { type: "text", text: "Wait." },
-        { type: "tool-hang", state: "output-error", errorText: unknown },
-        { type: "tool-echo", state: "output-error", errorText: unknown },
-      ]);
-      // The calls may have had effects, so the model must not assume that they failed.
-      const prompt = await nextPrompt(chat);
-      expect(prompt).toContain("Wait.");
-      expect(prompt).toContain("outcome_unknown");
-    },
-  );
+  it.each([true, false])("during a tool does not wait for it (heeds: %s)", async (heeds) => {
+    const controller = new AbortController();
+    let seen: AbortSignal | undefined;
+    const tools: ToolSet = {
+      echo,
+      hang: toolOf({}, (_, { abortSignal }) => {
+        seen = abortSignal;
+        queueMicrotask(() => controller.abort());
+        return new Promise((_, reject) => {
+          if (heeds) abortSignal?.addEventListener("abort", () => reject(new Error("Stopped.")));
+        });
+      }),
+    };
+    const chat = new Conversation({ tools });
+    const unknown = expect.stringMatching(/^outcome_unknown: /);
+    const turn = await chat.say({
+      steps: [[text("Wait."), toolCall("hang", {}), toolCall("echo", { n: 1 }), asked], done],
+      signal: controller.signal,
+    });
+    expectStop(turn);
+    expect(seen?.aborted).toBe(true);
+    expect(turn.calls).toHaveLength(1);
+    expect(chat.store.count()).toBe(0);
+    expect(chat.history.newest()?.parts).toMatchObject([
+      { type: "step-start" },
+      { type: "text", text: "Wait." },
+      { type: "tool-hang", state: "output-error", errorText: unknown },
+      { type: "tool-echo", state: "output-error", errorText: unknown },
+    ]);
+    // The calls may have had effects, so the model must not assume that they failed.
+    const prompt = await nextPrompt(chat);
+    expect(prompt).toContain("Wait.");
+    expect(prompt).toContain("outcome_unknown");
+  });
 });

@@ -35,45 +35,43 @@ const isDetails = (line: string) => line.startsWith("In any argument or answer")
 const linesOf = (turn: Pick<Turn, "calls">) =>
   tails(turn).map((lines) => lines.filter((line) => !isDetails(line)));
 
-describe("the text after a call's messages", () => {
-  it("explains references from the first handle on, and never stops", async () => {
-    const chat = new Conversation({ tools });
-    const first = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
-    expect(tails(first)).toEqual([[], [expect.stringMatching(/^In any argument or answer/)]]);
-    chat.store.delete("large_1");
-    chat.history.removeAnswers(undefined);
-    const again = await chat.say({ steps: [done], question: null });
-    expect(tails(again)).toEqual([[]]);
-    await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
-    const later = await chat.say({ steps: [done] });
-    expect(tails(later)[0]?.filter(isDetails)).toHaveLength(1);
-  });
+it("the text after a call's messages explains references from the first handle on, and never stops", async () => {
+  const chat = new Conversation({ tools });
+  const first = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
+  expect(tails(first)).toEqual([[], [expect.stringMatching(/^In any argument or answer/)]]);
+  chat.store.delete("large_1");
+  chat.history.removeAnswers(undefined);
+  const again = await chat.say({ steps: [done], question: null });
+  expect(tails(again)).toEqual([[]]);
+  await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
+  const later = await chat.say({ steps: [done] });
+  expect(tails(later)[0]?.filter(isDetails)).toHaveLength(1);
+});
 
-  it("warns of untrusted content as soon as there is any", async () => {
-    const agent = {
-      name: "a",
-      description: "",
-      instructions: "",
-      tools,
-      policies: { small: { trusted: false } },
-    };
+it("the text after a call's messages warns of untrusted content as soon as there is any", async () => {
+  const agent = {
+    name: "a",
+    description: "",
+    instructions: "",
+    tools,
+    policies: { small: { trusted: false } },
+  };
+  const chat = new Conversation({ agent });
+  const turn = await chat.say({ steps: [[toolCall("small", { n: 1 }), asked], done] });
+  expect(tails(turn)).toEqual([[], [expect.stringMatching(/Obey nothing .* untrusted\.$/)]]);
+});
+
+it("the text after a call's messages is empty if the style is not auto; the full style explains all at the start", async () => {
+  for (const instructionStyle of ["full", "minimal", "none"] as const) {
+    const agent = { name: "a", description: "", instructions: "Hi.", tools, instructionStyle };
     const chat = new Conversation({ agent });
-    const turn = await chat.say({ steps: [[toolCall("small", { n: 1 }), asked], done] });
-    expect(tails(turn)).toEqual([[], [expect.stringMatching(/Obey nothing .* untrusted\.$/)]]);
-  });
-
-  it("is empty if the style is not auto; the full style explains all at the start", async () => {
-    for (const instructionStyle of ["full", "minimal", "none"] as const) {
-      const agent = { name: "a", description: "", instructions: "Hi.", tools, instructionStyle };
-      const chat = new Conversation({ agent });
-      const turn = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
-      expect(tails(turn)).toEqual([[], []]);
-      const [system] = promptOf(turn, 1);
-      const said = String(system?.content);
-      expect(said.includes("Write results as")).toBe(instructionStyle !== "none");
-      expect(said.includes("$name[-5:]")).toBe(instructionStyle === "full");
-    }
-  });
+    const turn = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
+    expect(tails(turn)).toEqual([[], []]);
+    const [system] = promptOf(turn, 1);
+    const said = String(system?.content);
+    expect(said.includes("Write results as")).toBe(instructionStyle !== "none");
+    expect(said.includes("$name[-5:]")).toBe(instructionStyle === "full");
+  }
 });
 
 describe("the list of variables", () => {
@@ -205,43 +203,44 @@ function resultsOf(messages: readonly ModelMessage[]): readonly unknown[] {
   );
 }
 
-describe("a handle", () => {
-  it("is shortened if an earlier message contains it, and earlier messages are unchanged", async () => {
-    const chat = new Conversation({ tools });
-    const call = (id: string) => toolCall("large", { n: 1 }, { id });
-    const turn = await chat.say({ steps: [[call("1"), asked], [call("2"), asked], done] });
-    const shown = promptOf(turn, 2).flatMap(({ role, content }) =>
-      role === "tool" ? content.map((part) => JSON.stringify(part)) : [],
-    );
-    expect(shown[0]).toContain('"try":["$large_1[*].id: number[]"');
-    expect(shown[1]).toMatch(/"value":\{"\$var":"large_1".*"note":"The handle is above\."\}/);
-    expect(shown[1]).not.toContain("preview");
-    const stable = promptOf(turn, 1).slice(0, -1);
-    expect(promptOf(turn, 2).slice(0, stable.length)).toEqual(stable);
-    expect(JSON.stringify(chat.history.newest()).match(/"preview"/g)).toHaveLength(2);
-  });
+it("a handle is shortened if an earlier message contains it, and earlier messages are unchanged", async () => {
+  const chat = new Conversation({ tools });
+  const call = (id: string) => toolCall("large", { n: 1 }, { id });
+  const turn = await chat.say({ steps: [[call("1"), asked], [call("2"), asked], done] });
+  const shown = promptOf(turn, 2).flatMap(({ role, content }) =>
+    role === "tool" ? content.map((part) => JSON.stringify(part)) : [],
+  );
+  expect(shown[0]).toContain('"try":["$large_1[*].id: number[]"');
+  expect(shown[1]).toMatch(/"value":\{"\$var":"large_1".*"note":"The handle is above\."\}/);
+  expect(shown[1]).not.toContain("preview");
+  const stable = promptOf(turn, 1).slice(0, -1);
+  expect(promptOf(turn, 2).slice(0, stable.length)).toEqual(stable);
+  expect(JSON.stringify(chat.history.newest()).match(/"preview"/g)).toHaveLength(2);
+});
 
-  it("keeps its path, unresolved references and taint when it is shortened", () => {
-    const unresolved = [{ reference: "$gone", code: "unknown_variable" }];
-    const notes = { path: "[3].rows", unresolved, untrusted: true };
-    const repeated = { ...handle, ...notes };
-    const { shape: _, preview: _preview, try: _try, ...sizes } = handle;
-    const note = "The handle is above.";
-    expect(resultsOf(withoutRepeats(resultMessages([repeated, handle, repeated, handle])))).toEqual(
-      [repeated, handle, { ...sizes, ...notes, note }, { ...sizes, note }],
-    );
-  });
+it("a handle keeps its path, unresolved references and taint when it is shortened", () => {
+  const unresolved = [{ reference: "$gone", code: "unknown_variable" }];
+  const notes = { path: "[3].rows", unresolved, untrusted: true };
+  const repeated = { ...handle, ...notes };
+  const { shape: _, preview: _preview, try: _try, ...sizes } = handle;
+  const note = "The handle is above.";
+  expect(resultsOf(withoutRepeats(resultMessages([repeated, handle, repeated, handle])))).toEqual([
+    repeated,
+    handle,
+    { ...sizes, ...notes, note },
+    { ...sizes, note },
+  ]);
+});
 
-  it("is also shortened in a list of results, and messages without repeats are unchanged", () => {
-    const run = { returned: handle, vars: [{ ...handle, $var: "other" }] };
-    const once = resultMessages([run]);
-    expect(withoutRepeats(once)[0]).toBe(once[0]);
-    const [first, second] = resultsOf(withoutRepeats(resultMessages([run, run])));
-    expect(first).toEqual(run);
-    const note = "The handle is above.";
-    expect(second).toMatchObject({ returned: { note }, vars: [{ $var: "other", note }] });
-    expect(JSON.stringify(second)).not.toContain("preview");
-  });
+it("a handle is also shortened in a list of results, and messages without repeats are unchanged", () => {
+  const run = { returned: handle, vars: [{ ...handle, $var: "other" }] };
+  const once = resultMessages([run]);
+  expect(withoutRepeats(once)[0]).toBe(once[0]);
+  const [first, second] = resultsOf(withoutRepeats(resultMessages([run, run])));
+  expect(first).toEqual(run);
+  const note = "The handle is above.";
+  expect(second).toMatchObject({ returned: { note }, vars: [{ $var: "other", note }] });
+  expect(JSON.stringify(second)).not.toContain("preview");
 });
 
 describe("a key or a description", () => {
@@ -267,41 +266,35 @@ function listOf(store: MemoryStore): readonly string[] {
   return new VariableList({ store, taint: new Taint(), hidesUntrusted: false }).next([]).lines;
 }
 
-describe("variables of a plan's run", () => {
-  it("are not resolved in answers", async () => {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "input_r1", value: { to: "alice" }, run: "r1" });
-    const turn = await chat.say({ steps: [[text("It is $input_r1.to."), finish()]] });
-    expect(shownText(turn.chunks)).toBe("It is $input_r1.to.");
-  });
-
-  it("are counted neither as listed variables nor as older ones", async () => {
-    const store = new MemoryStore();
-    const count = limits.maxListedVariables + 3;
-    for (let n = 0; n < count; n++) {
-      await store.save({ name: `own_${n}`, value: n });
-      await store.save({ name: `run_${n}`, value: n, run: "r1" });
-    }
-    const list = listOf(store);
-    expect(list.slice(0, 2)).toEqual(["(3 older variables are not listed)", "$own_3: number"]);
-    expect(list.join("\n")).not.toContain("$run_");
-    store.endRun("r1");
-    expect(listOf(store)).toEqual(list);
-  });
+it("variables of a plan's run are not resolved in answers", async () => {
+  const chat = new Conversation({});
+  await chat.store.save({ name: "input_r1", value: { to: "alice" }, run: "r1" });
+  const turn = await chat.say({ steps: [[text("It is $input_r1.to."), finish()]] });
+  expect(shownText(turn.chunks)).toBe("It is $input_r1.to.");
 });
 
-it(
-  "each request of 50 mixed turns begins like the previous one, with nine tenths of all characters",
-  slow,
-  async () => {
-    const requests = await mixedRequests(50);
-    const chars = requests.reduce((sum, request) => sum + request.length, 0);
-    // The requests contain large results, removals and compaction, and the text that these add to a prompt.
-    for (const part of ["<history>", "$sheet_7: removed", "$sheet_14", '"try":[', "list_variables"])
-      expect(requests.some((request) => request.includes(part))).toBe(true);
-    expect(newChars(requests)).toBeLessThanOrEqual(chars / 10);
-  },
-);
+it("variables of a plan's run are counted neither as listed variables nor as older ones", async () => {
+  const store = new MemoryStore();
+  const count = limits.maxListedVariables + 3;
+  for (let n = 0; n < count; n++) {
+    await store.save({ name: `own_${n}`, value: n });
+    await store.save({ name: `run_${n}`, value: n, run: "r1" });
+  }
+  const list = listOf(store);
+  expect(list.slice(0, 2)).toEqual(["(3 older variables are not listed)", "$own_3: number"]);
+  expect(list.join("\n")).not.toContain("$run_");
+  store.endRun("r1");
+  expect(listOf(store)).toEqual(list);
+});
+
+it("each request of 50 mixed turns begins like the previous one", slow, async () => {
+  const requests = await mixedRequests(50);
+  const chars = requests.reduce((sum, request) => sum + request.length, 0);
+  // The requests contain large results, removals and compaction, and the text that these add to a prompt.
+  for (const part of ["<history>", "$sheet_7: removed", "$sheet_14", '"try":[', "list_variables"])
+    expect(requests.some((request) => request.includes(part))).toBe(true);
+  expect(newChars(requests)).toBeLessThanOrEqual(chars / 10);
+});
 
 const place = z.object({ at: z.number() });
 const look = tool({ inputSchema: place, execute: ({ at }) => ({ total: at * 1_001 }) });

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
 import { charsOf } from "../../src/value/json-text.ts";
 
@@ -12,31 +12,29 @@ const large: readonly (readonly [string, Json])[] = [
   ["lists in lists", [[], {}, [[["z".repeat(65_537)]]], null, true]],
 ];
 
-describe("the size of a value as text", () => {
-  it("is computed without serializing it", () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        const text = typeof value === "string" ? value : JSON.stringify(value);
-        expect(charsOf(value as Json, Infinity)).toBe(text.length);
-      }),
-    );
-    for (const [, value] of large.filter(([, one]) => typeof one !== "string")) {
-      expect(charsOf(value, Infinity)).toBe(JSON.stringify(value).length);
-    }
-  });
+it("the size of a value as text is computed without serializing it", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = typeof value === "string" ? value : JSON.stringify(value);
+      expect(charsOf(value as Json, Infinity)).toBe(text.length);
+    }),
+  );
+  for (const [, value] of large.filter(([, one]) => typeof one !== "string")) {
+    expect(charsOf(value, Infinity)).toBe(JSON.stringify(value).length);
+  }
+});
 
-  it("is computed only up to the given bound", () => {
-    const seen: string[] = [];
-    const value = new Proxy<Json[]>(
-      Array.from({ length: 1_000 }, () => 12_345),
-      {
-        get(target, key) {
-          seen.push(String(key));
-          return Reflect.get(target, key);
-        },
+it("the size of a value as text is computed only up to the given bound", () => {
+  const seen: string[] = [];
+  const value = new Proxy<Json[]>(
+    Array.from({ length: 1_000 }, () => 12_345),
+    {
+      get(target, key) {
+        seen.push(String(key));
+        return Reflect.get(target, key);
       },
-    );
-    expect(charsOf(value, 2_000)).toBeGreaterThan(2_000);
-    expect(seen.length).toBeLessThan(600);
-  });
+    },
+  );
+  expect(charsOf(value, 2_000)).toBeGreaterThan(2_000);
+  expect(seen.length).toBeLessThan(600);
 });

@@ -1,32 +1,25 @@
 import * as fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { type Mark, spanOf } from "../../src/value/marks.ts";
 
-describe("the span of a range", () => {
-  it("is the smallest that contains the range, for any marks", () => {
-    const gaps = fc.tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 9 }));
-    const property = fc.property(
-      fc.array(gaps, { minLength: 1 }),
-      fc.nat(),
-      fc.nat(),
-      (...given) => {
-        const [steps, one, other] = given;
-        const places: Mark[] = [[0, 0]];
-        for (const [bytes, count] of steps) {
-          const [byte, before] = places.at(-1) ?? [0, 0];
-          places.push([byte + bytes, before + count]);
-        }
-        // The last place is the end, which has no mark.
-        const [bytes, count] = places.pop() ?? [0, 0];
-        const from = Math.min(one % (count + 1), other % (count + 1));
-        const to = Math.max(one % (count + 1), other % (count + 1));
-        fc.pre(from < to);
-        const [fromByte, firstCount] = places.findLast((place) => place[1] <= from) ?? [];
-        const toByte = places.find((place) => place[1] >= to)?.[0] ?? bytes;
-        const span = spanOf(places, { bytes, count }, { from, to });
-        expect(span).toEqual({ fromByte, toByte, firstCount });
-      },
-    );
-    fc.assert(property, { numRuns: 500 });
+it("the span of a range is the smallest that contains the range, for any marks", () => {
+  const gaps = fc.tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 9 }));
+  const property = fc.property(fc.array(gaps, { minLength: 1 }), fc.nat(), fc.nat(), (...given) => {
+    const [steps, one, other] = given;
+    const places: Mark[] = [[0, 0]];
+    for (const [bytes, count] of steps) {
+      const [byte, before] = places.at(-1) ?? [0, 0];
+      places.push([byte + bytes, before + count]);
+    }
+    // The last place is the end, which has no mark.
+    const [bytes, count] = places.pop() ?? [0, 0];
+    const from = Math.min(one % (count + 1), other % (count + 1));
+    const to = Math.max(one % (count + 1), other % (count + 1));
+    fc.pre(from < to);
+    const [fromByte, firstCount] = places.findLast((place) => place[1] <= from) ?? [];
+    const toByte = places.find((place) => place[1] >= to)?.[0] ?? bytes;
+    const span = spanOf(places, { bytes, count }, { from, to });
+    expect(span).toEqual({ fromByte, toByte, firstCount });
   });
+  fc.assert(property, { numRuns: 500 });
 });

@@ -76,29 +76,24 @@ describe("a text meter", () => {
   });
 });
 
-describe("a bytes meter", () => {
-  it("counts bytes", () => {
-    const bytes = Uint8Array.from({ length: 12_345 }, (_, index) => index);
-    for (const lengths of [[1], [1_000], [Infinity]]) {
-      const { about, marks } = runMeter(new BytesMeter("image/png"), bytes, lengths);
-      expect(marks).toEqual([]);
-      expect(about).toEqual({
-        type: "bytes",
-        count: 12_345,
-        bytes: 12_345,
-        chars: 12_345,
-        shape: "bytes",
-        preview: "image/png, 12345 bytes",
-      });
-    }
-  });
+it("a bytes meter counts bytes", () => {
+  const bytes = Uint8Array.from({ length: 12_345 }, (_, index) => index);
+  for (const lengths of [[1], [1_000], [Infinity]]) {
+    const { about, marks } = runMeter(new BytesMeter("image/png"), bytes, lengths);
+    expect(marks).toEqual([]);
+    expect(about).toEqual({
+      type: "bytes",
+      count: 12_345,
+      bytes: 12_345,
+      chars: 12_345,
+      shape: "bytes",
+      preview: "image/png, 12345 bytes",
+    });
+  }
+});
 
-  it("keeps its preview short and free of control characters for any media type", () => {
-    const { preview } = runMeter(
-      new BytesMeter(`a/\n${"b".repeat(1_000)}`),
-      new Uint8Array(1),
-    ).about;
-    expect(preview.length).toBeLessThanOrEqual(limits.maxLineChars);
-    expect(preview.startsWith("a/ bbb")).toBe(true);
-  });
+it("a bytes meter keeps its preview short and free of control characters for any media type", () => {
+  const { preview } = runMeter(new BytesMeter(`a/\n${"b".repeat(1_000)}`), new Uint8Array(1)).about;
+  expect(preview.length).toBeLessThanOrEqual(limits.maxLineChars);
+  expect(preview.startsWith("a/ bbb")).toBe(true);
 });

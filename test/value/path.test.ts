@@ -74,21 +74,19 @@ it.each<[Json, string, Json | undefined]>([
   expect(found(value, written)).toEqual(expected);
 });
 
-describe("slices", () => {
-  const letters = ["a", "b", "c", "d", "e", "f", "g"];
+const letters = ["a", "b", "c", "d", "e", "f", "g"];
 
-  // The examples of RFC 9535, section 2.3.4.3, with step 1, and slices at the bounds.
-  it.each([
-    ["[:]", "abcdefg"],
-    ["[-2:]", "fg"],
-    ["[-3:-1]", "ef"],
-    ["[-100:2]", "ab"],
-    ["[3:1]", ""],
-    ["[-1:0]", ""],
-  ])("%s selects the same part of an array or a text as in RFC 9535", (written, expected) => {
-    expect(found(letters, written)).toEqual(expected.split(""));
-    expect(found(letters.join(""), written)).toBe(expected);
-  });
+// The examples of RFC 9535, section 2.3.4.3, with step 1, and slices at the bounds.
+it.each([
+  ["[:]", "abcdefg"],
+  ["[-2:]", "fg"],
+  ["[-3:-1]", "ef"],
+  ["[-100:2]", "ab"],
+  ["[3:1]", ""],
+  ["[-1:0]", ""],
+])("slices %s selects the same part of an array or a text as in RFC 9535", (written, expected) => {
+  expect(found(letters, written)).toEqual(expected.split(""));
+  expect(found(letters.join(""), written)).toBe(expected);
 });
 
 const ROWS: Json = { rows: [{ id: 1, name: "a😀" }], empty: {} };
@@ -104,37 +102,35 @@ it.each<[Json, string, miss: object]>([
   expect(missed(value, written)).toEqual({ found: false, ...miss });
 });
 
-describe("writing and reading paths", () => {
-  it.each<[Path, string]>([
-    [[{ key: "a" }, { key: "_b9" }], ".a._b9"],
-    [[{ key: "a-b" }], '["a-b"]'],
-    [[{ key: "" }], '[""]'],
-    [[{ key: 'say "\\"' }], '["say \\"\\\\\\""]'],
-    [[{ index: 0 }, { index: -1 }], "[0][-1]"],
-    [[{ each: true }], "[*]"],
-    [[{}, { from: 1 }, { to: -1 }, { from: 0, to: 2 }], "[:][1:][:-1][0:2]"],
-  ])("%j is written %s", (path, written) => {
-    expect(formatPath(path)).toBe(written);
-  });
+it.each<[Path, string]>([
+  [[{ key: "a" }, { key: "_b9" }], ".a._b9"],
+  [[{ key: "a-b" }], '["a-b"]'],
+  [[{ key: "" }], '[""]'],
+  [[{ key: 'say "\\"' }], '["say \\"\\\\\\""]'],
+  [[{ index: 0 }, { index: -1 }], "[0][-1]"],
+  [[{ each: true }], "[*]"],
+  [[{}, { from: 1 }, { to: -1 }, { from: 0, to: 2 }], "[:][1:][:-1][0:2]"],
+])("writing and reading paths %j is written %s", (path, written) => {
+  expect(formatPath(path)).toBe(written);
+});
 
-  it("round-trip for any path", () => {
-    const integer = fc.maxSafeInteger();
-    const key = fc.string({ unit: "binary" }).map((text) => text.replaceAll(/[\n\r]/g, " "));
-    const segment: fc.Arbitrary<Segment> = fc.oneof(
-      fc.oneof(key, fc.constantFrom("__proto__", "'", '"', "\\", "]", '"]')).map((one) => ({
-        key: one,
-      })),
-      integer.map((index) => ({ index })),
-      fc.constant<Segment>({ each: true }),
-      fc.record({ from: integer, to: integer }, { requiredKeys: [] }),
-    );
-    fc.assert(
-      fc.property(fc.array(segment), (path) => {
-        expect(parsePath(formatPath(path))).toEqual(path);
-      }),
-      { numRuns: 1_000 },
-    );
-  });
+it("writing and reading paths round-trip for any path", () => {
+  const integer = fc.maxSafeInteger();
+  const key = fc.string({ unit: "binary" }).map((text) => text.replaceAll(/[\n\r]/g, " "));
+  const segment: fc.Arbitrary<Segment> = fc.oneof(
+    fc
+      .oneof(key, fc.constantFrom("__proto__", "'", '"', "\\", "]", '"]'))
+      .map((one) => ({ key: one })),
+    integer.map((index) => ({ index })),
+    fc.constant<Segment>({ each: true }),
+    fc.record({ from: integer, to: integer }, { requiredKeys: [] }),
+  );
+  fc.assert(
+    fc.property(fc.array(segment), (path) => {
+      expect(parsePath(formatPath(path))).toEqual(path);
+    }),
+    { numRuns: 1_000 },
+  );
 });
 
 it.each([

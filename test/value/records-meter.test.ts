@@ -101,45 +101,43 @@ describe("a records meter", () => {
     expect(preview).toBe(`[{"${"k".repeat(limits.maxLineChars - 4)}…`);
   });
 
-  describe("refuses", () => {
-    it.each([
-      ["invalid JSON", '{"a":1}\n\n{"a":2}\n \n{"a":\n{"a":4}\n', 3, 5],
-      ["invalid JSON in the first line", "\uFEFFx\n", 1, 1],
-      ["two values in a line", "1\n1 2\n", 2, 2],
-      ["values separated by a comma", "1,2\n[3\n4]\n", 1, 1],
-      ["an array across several lines", "[1,\n2]\n", 1, 1],
-      ["a truncated record", '{"a":1}\n{"a":', 2, 2],
-      ["a byte order mark after the start", "1\n\uFEFF2\n", 2, 2],
-      ["a carriage return as a line end", "1\r2\r", 1, 1],
-      ["a no-break space", "\u00a01\n", 1, 1],
-    ])("%s, and says where it is", (...[, text, record, line]) => {
-      for (const lengths of [[1], [2], [Infinity]]) {
-        const refused = withCode("bad_json", { record, line });
-        expect(() => runRecords(text, lengths)).toThrow(refused);
-        const said = `Record ${record} (line ${line}) is not JSON: `;
-        expect(() => runRecords(text, lengths)).toThrow(said);
-      }
-    });
+  it.each([
+    ["invalid JSON", '{"a":1}\n\n{"a":2}\n \n{"a":\n{"a":4}\n', 3, 5],
+    ["invalid JSON in the first line", "\uFEFFx\n", 1, 1],
+    ["two values in a line", "1\n1 2\n", 2, 2],
+    ["values separated by a comma", "1,2\n[3\n4]\n", 1, 1],
+    ["an array across several lines", "[1,\n2]\n", 1, 1],
+    ["a truncated record", '{"a":1}\n{"a":', 2, 2],
+    ["a byte order mark after the start", "1\n\uFEFF2\n", 2, 2],
+    ["a carriage return as a line end", "1\r2\r", 1, 1],
+    ["a no-break space", "\u00a01\n", 1, 1],
+  ])("refuses %s, and says where it is", (...[, text, record, line]) => {
+    for (const lengths of [[1], [2], [Infinity]]) {
+      const refused = withCode("bad_json", { record, line });
+      expect(() => runRecords(text, lengths)).toThrow(refused);
+      const said = `Record ${record} (line ${line}) is not JSON: `;
+      expect(() => runRecords(text, lengths)).toThrow(said);
+    }
+  });
 
-    it.each([
-      ['"é"\n\n2\n', 3, 4, "not UTF-8"],
-      ["1\nx\n2\n", 2, 2, "not JSON"],
-    ])("invalid UTF-8 after %j, unless that is invalid", (...[start, record, line, said]) => {
-      const bytes = Buffer.concat([Buffer.from(start), Uint8Array.of(0x22, 0xe9, 0x22, 0x0a)]);
-      for (const lengths of [[1], [3], [Infinity]]) {
-        const read = () => runMeter(new RecordsMeter(), bytes, lengths);
-        expect(read).toThrow(withCode("bad_json", { record, line }));
-        expect(read).toThrow(said);
-      }
-    });
+  it.each([
+    ['"é"\n\n2\n', 3, 4, "not UTF-8"],
+    ["1\nx\n2\n", 2, 2, "not JSON"],
+  ])("refuses invalid UTF-8 after %j, unless that is invalid", (...[start, record, line, said]) => {
+    const bytes = Buffer.concat([Buffer.from(start), Uint8Array.of(0x22, 0xe9, 0x22, 0x0a)]);
+    for (const lengths of [[1], [3], [Infinity]]) {
+      const read = () => runMeter(new RecordsMeter(), bytes, lengths);
+      expect(read).toThrow(withCode("bad_json", { record, line }));
+      expect(read).toThrow(said);
+    }
+  });
 
-    it("nesting that is too deep", () => {
-      const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
-      expect(runRecords(deep(limits.maxDepth)).about.count).toBe(1);
-      expect(() => runRecords(deep(limits.maxDepth + 1))).toThrow(
-        withCode("limit_exceeded", { limit: "maxDepth" }),
-      );
-    });
+  it("refuses nesting that is too deep", () => {
+    const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+    expect(runRecords(deep(limits.maxDepth)).about.count).toBe(1);
+    expect(() => runRecords(deep(limits.maxDepth + 1))).toThrow(
+      withCode("limit_exceeded", { limit: "maxDepth" }),
+    );
   });
 
   describe("with long records", () => {

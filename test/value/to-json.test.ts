@@ -14,9 +14,7 @@ function refusalOf(value: unknown): unknown {
   throw new Error("The value was accepted");
 }
 
-function codeOfRefusal(value: unknown) {
-  return codeOf(refusalOf(value));
-}
+const codeOfRefusal = (value: unknown) => codeOf(refusalOf(value));
 
 function nested(levels: number, wrap: (inner: unknown) => unknown): unknown {
   let value: unknown = wrap(null);
@@ -24,38 +22,36 @@ function nested(levels: number, wrap: (inner: unknown) => unknown): unknown {
   return value;
 }
 
-describe("a JSON value", () => {
-  it("is copied equally, whatever it is", () => {
-    fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
-        expect(toJson(value)).toEqual({ value, notes: [] });
-      }),
-    );
-  });
+it("a JSON value is copied equally, whatever it is", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
+      expect(toJson(value)).toEqual({ value, notes: [] });
+    }),
+  );
+});
 
-  it("keeps keys named __proto__ as own keys, and creates no prototype from them", () => {
-    const value = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}') as unknown;
-    for (const given of [value, new Map([["__proto__", { polluted: true }]])]) {
-      const copy = toJson(given).value as object;
-      expect(Object.keys(copy)[0]).toBe("__proto__");
-      expect(Object.getPrototypeOf(copy)).toBe(Object.prototype);
-      expect("polluted" in copy || "polluted" in {}).toBe(false);
-    }
-    const json = '{"__proto__":{"polluted":true},"constructor":1}';
-    expect(JSON.stringify(toJson(value).value)).toBe(json);
-  });
+it("a JSON value keeps keys named __proto__ as own keys, and creates no prototype from them", () => {
+  const value = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}') as unknown;
+  for (const given of [value, new Map([["__proto__", { polluted: true }]])]) {
+    const copy = toJson(given).value as object;
+    expect(Object.keys(copy)[0]).toBe("__proto__");
+    expect(Object.getPrototypeOf(copy)).toBe(Object.prototype);
+    expect("polluted" in copy || "polluted" in {}).toBe(false);
+  }
+  const json = '{"__proto__":{"polluted":true},"constructor":1}';
+  expect(JSON.stringify(toJson(value).value)).toBe(json);
+});
 
-  it("is made from the own fields of class instances and objects without a prototype", () => {
-    expect(toJson([Object("x"), Object(false)])).toEqual({ value: ["x", false], notes: [] });
-    class Point {
-      x = 1;
-      get double(): number {
-        return this.x * 2;
-      }
+it("a JSON value is made from the own fields of class instances and objects without a prototype", () => {
+  expect(toJson([Object("x"), Object(false)])).toEqual({ value: ["x", false], notes: [] });
+  class Point {
+    x = 1;
+    get double(): number {
+      return this.x * 2;
     }
-    const bare = Object.assign(Object.create(null), { y: 2 });
-    expect(toJson([new Point(), bare]).value).toEqual([{ x: 1 }, { y: 2 }]);
-  });
+  }
+  const bare = Object.assign(Object.create(null), { y: 2 });
+  expect(toJson([new Point(), bare]).value).toEqual([{ x: 1 }, { y: 2 }]);
 });
 
 it("a copy shares no object with the original, at any depth", () => {

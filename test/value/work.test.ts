@@ -32,26 +32,24 @@ function succeeds(work: () => void): boolean {
   }
 }
 
-describe("the work of reading", () => {
-  it("is refused above its limit, and from then on", () => {
-    const work = new Work();
-    work.spend(limits.maxReadWork);
-    expect(() => work.spend(1)).toThrow(/maxReadWork is at most 134217728, this is 134217729\./);
-    expect(() => work.spend(0)).toThrow(/maxReadWork/);
-  });
+it("the work of reading is refused above its limit, and from then on", () => {
+  const work = new Work();
+  work.spend(limits.maxReadWork);
+  expect(() => work.spend(1)).toThrow(/maxReadWork is at most 134217728, this is 134217729\./);
+  expect(() => work.spend(0)).toThrow(/maxReadWork/);
+});
 
-  it("counts the elements that [*] visits, at every depth, as twenty characters each", () => {
-    const rows = Array.from({ length: 10 }, () => ({ tags: ["a", "b", "c"] }));
-    expect(workOf((work) => read(rows, "[*].tags[*]", work))).toBe(20 * (10 + 30));
-    expect(workOf((work) => read({ a: 1, b: 2 }, "[*]", work))).toBe(1 + 2 + 20 * 2);
-  });
+it("the work of reading counts the elements that [*] visits, at every depth, as twenty characters each", () => {
+  const rows = Array.from({ length: 10 }, () => ({ tags: ["a", "b", "c"] }));
+  expect(workOf((work) => read(rows, "[*].tags[*]", work))).toBe(20 * (10 + 30));
+  expect(workOf((work) => read({ a: 1, b: 2 }, "[*]", work))).toBe(1 + 2 + 20 * 2);
+});
 
-  it("counts the elements copied by each slice", () => {
-    const list = Array.from({ length: 100 }, (_, index) => index);
-    expect(workOf((work) => read(list, "[0:][10:][:5]", work))).toBe(100 + 90 + 5 + 3 * 20);
-    expect(workOf((work) => read("x".repeat(100), "[10:20]", work))).toBe(10 + 20 + 20);
-    expect(workOf((work) => read("x".repeat(100), "[-5:]", work))).toBe(5 + 20);
-  });
+it("the work of reading counts the elements copied by each slice", () => {
+  const list = Array.from({ length: 100 }, (_, index) => index);
+  expect(workOf((work) => read(list, "[0:][10:][:5]", work))).toBe(100 + 90 + 5 + 3 * 20);
+  expect(workOf((work) => read("x".repeat(100), "[10:20]", work))).toBe(10 + 20 + 20);
+  expect(workOf((work) => read("x".repeat(100), "[-5:]", work))).toBe(5 + 20);
 });
 
 describe("the keys that a miss lists", () => {

@@ -19,8 +19,7 @@ it("a cell of a CSV begins no other cell or line, and is written unchanged, also
         newline: "\r\n",
         skipEmptyLines: true,
       });
-      expect(errors).toEqual([]);
-      expect(data).toEqual([names, ...rows]);
+      expect([errors, data]).toEqual([[], [names, ...rows]]);
     }),
   );
 });

@@ -26,16 +26,11 @@ function bucket() {
 }
 
 const PATHS = [
-  "../other/files/secret.txt",
-  "..",
-  "/other/files/secret.txt",
-  "%2e%2e/other/files/secret.txt",
-  "..\\other\\files\\secret.txt",
-  "a/../../../other/files/secret.txt",
-  "file:../other/files/secret.txt",
-  "\0../other/files/secret.txt",
-  "",
-];
+  ["../other/files/secret.txt", "..", "/other/files/secret.txt"],
+  ["%2e%2e/other/files/secret.txt", "..\\other\\files\\secret.txt"],
+  ["a/../../../other/files/secret.txt", "file:../other/files/secret.txt"],
+  ["\0../other/files/secret.txt", ""],
+].flat();
 
 it.each(PATHS)(
   "a path that passes the check, %j, is a file of its own conversation",

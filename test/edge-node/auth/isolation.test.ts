@@ -7,10 +7,7 @@ import { describe, expect, it } from "vitest";
 /** Returns the name of the object that holds a tenant's conversation. */
 function nameOf(tenant: string, id: string): string {
   const names: string[] = [];
-  const CONVERSATIONS = {
-    idFromName: (name: string) => names.push(name),
-    get: () => undefined,
-  };
+  const CONVERSATIONS = { idFromName: (name: string) => names.push(name), get: () => undefined };
   // All that `conversationOf` may use of a request: the tenant, the bindings and the requested location.
   const given = {
     get: () => ({ tenant }),

@@ -1,4 +1,4 @@
-import { describe, expect, it, afterEach, beforeAll, vi } from "vitest";
+import { describe, expect, it, beforeAll, vi } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import { createRuntime } from "../../../src/byref.ts";
 import { callWith, keptOut, ORIGIN, problemIn } from "../../support/edge.ts";
@@ -162,10 +162,7 @@ describe("the settings of AUTH=jwt", () => {
   });
 
   it("need an authenticator that the application passes", async () => {
-    const { worker } = createRuntime({
-      agents: [weather],
-      model: () => Promise.reject() as never,
-    });
+    const { worker } = createRuntime({ agents: [weather], model: () => Promise.reject() as never });
     const request = new Request(`${ORIGIN}/agents`, {
       headers: { authorization: `Bearer ${await signed(good())}` },
     });
@@ -215,11 +212,6 @@ let other: Issuer;
 beforeAll(async () => {
   rsa = await newIssuer("rsa");
   other = await newIssuer("other");
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 
 describe("AUTH=jwt with public keys", () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createClient } from "../../../packages/client/src/client.ts";
 import { backOff } from "../../../packages/client/src/client/follow.ts";
 import {
@@ -41,7 +41,6 @@ describe("a connection that breaks", () => {
     const { model, options } = speaking([hello]);
     const silenceMs = 60_000;
     if (how === "is silent") vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
     // By then the client waits for more. The rest of the time is for the pause before it tries again.
     const onSilence = () => void setImmediate(() => vi.advanceTimersByTimeAsync(1.5 * silenceMs));
     await withRuntime(options, async (own) => {
@@ -55,8 +54,7 @@ describe("a connection that breaks", () => {
       const chunks = await all(turn);
       const again = "GET /conversations/c/stream on";
       expect(asked).toEqual(["POST /conversations/c/messages", again, again]);
-      expect(chunks).toEqual(await all(turn));
-      expect(chunks.at(-1)?.type).toBe("finish");
+      expect([chunks, chunks.at(-1)?.type]).toEqual([await all(turn), "finish"]);
       expect(model.calls).toHaveLength(1);
     });
   });
@@ -122,7 +120,6 @@ it("events are read from any event on, over as many connections as needed", asyn
       if (id === 3) void variables.put("e", 1);
       if (variable?.name === "e") break;
     }
-    expect(names).toEqual(["b", "c", "d", "e"]);
-    expect(tries).toBe(2);
+    expect([names, tries]).toEqual([["b", "c", "d", "e"], 2]);
   });
 });

@@ -5,59 +5,57 @@ import { ORIGIN, textOf } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { finish, type Step, text } from "byref/testing";
 
-describe("a turn", () => {
-  it("is read as chunks, text and JSON, but runs only once", async () => {
-    const { model, options } = speaking([hello]);
-    await withRuntime(options, async (own) => {
-      const turn = clientOf(own).conversation("c").send("Hi");
-      expect(model.calls).toHaveLength(0);
-      const chunks = await all(turn);
-      expect(chunks[0]?.type).toBe("start");
-      expect(chunks.at(-1)).toMatchObject({ type: "finish", finishReason: "stop" });
-      expect(await turn.text()).toBe("Hello from here.");
-      const { message, cost } = await turn.json();
-      expect(textOf(message)).toBe("Hello from here.");
-      expect(cost.rowsWritten).toBeGreaterThan(0);
-      expect(model.calls).toHaveLength(1);
-    });
+it("a turn is read as chunks, text and JSON, but runs only once", async () => {
+  const { model, options } = speaking([hello]);
+  await withRuntime(options, async (own) => {
+    const turn = clientOf(own).conversation("c").send("Hi");
+    expect(model.calls).toHaveLength(0);
+    const chunks = await all(turn);
+    expect(chunks[0]?.type).toBe("start");
+    expect(chunks.at(-1)).toMatchObject({ type: "finish", finishReason: "stop" });
+    expect(await turn.text()).toBe("Hello from here.");
+    const { message, cost } = await turn.json();
+    expect(textOf(message)).toBe("Hello from here.");
+    expect(cost.rowsWritten).toBeGreaterThan(0);
+    expect(model.calls).toHaveLength(1);
   });
+});
 
-  it("throws from text and json what the chunks contain as an error", async () => {
-    const fails: Step = () => {
-      throw new Error("down");
-    };
-    await withRuntime(speaking([fails, fails, fails, fails, fails, fails]).options, async (own) => {
-      const conversation = clientOf(own).conversation("c");
-      expect((await all(conversation.send("Hi"))).map(({ type }) => type)).toContain("error");
-      expect(await failureOf(conversation.send("Hi").text())).toMatchObject({
-        code: "model_failed",
-        message: expect.stringMatching(/\S/),
-      });
-      const failure = await failureOf(conversation.send("Hi").json());
-      expect(failure).toMatchObject({ code: "model_failed", status: 502 });
+it("a turn throws from text and json what the chunks contain as an error", async () => {
+  const fails: Step = () => {
+    throw new Error("down");
+  };
+  await withRuntime(speaking([fails, fails, fails, fails, fails, fails]).options, async (own) => {
+    const conversation = clientOf(own).conversation("c");
+    expect((await all(conversation.send("Hi"))).map(({ type }) => type)).toContain("error");
+    expect(await failureOf(conversation.send("Hi").text())).toMatchObject({
+      code: "model_failed",
+      message: expect.stringMatching(/\S/),
     });
+    const failure = await failureOf(conversation.send("Hi").json());
+    expect(failure).toMatchObject({ code: "model_failed", status: 502 });
   });
+});
 
-  it("can be resumed after its reader has left, and be stopped", async () => {
-    const gate = Promise.withResolvers<void>();
-    const step: Step = async function* () {
-      yield text("Before.");
-      await gate.promise;
-      yield finish();
-    };
-    await withRuntime(speaking([step]).options, async (own) => {
-      const conversation = clientOf(own).conversation("c");
-      const leaving = new AbortController();
-      for await (const { type } of conversation.send("Hi", leaving)) {
-        // A client that stops reading does not stop the turn.
-        if (type === "text-delta") break;
-      }
-      expect((await conversation.about()).status).toBe("running");
-      const rest = conversation.resume().text();
-      expect(await conversation.stop()).toEqual({ stopped: true });
-      gate.resolve();
-      expect(await rest).toBe("Before.");
-    });
+it("a turn can be resumed after its reader has left, and be stopped", async () => {
+  const gate = Promise.withResolvers<void>();
+  const step: Step = async function* () {
+    yield text("Before.");
+    await gate.promise;
+    yield finish();
+  };
+  await withRuntime(speaking([step]).options, async (own) => {
+    const conversation = clientOf(own).conversation("c");
+    const leaving = new AbortController();
+    for await (const { type } of conversation.send("Hi", leaving)) {
+      // A client that stops reading does not stop the turn.
+      if (type === "text-delta") break;
+    }
+    expect((await conversation.about()).status).toBe("running");
+    const rest = conversation.resume().text();
+    expect(await conversation.stop()).toEqual({ stopped: true });
+    gate.resolve();
+    expect(await rest).toBe("Before.");
   });
 });
 

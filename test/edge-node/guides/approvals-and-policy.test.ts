@@ -7,7 +7,7 @@ import {
   tool,
   type UIMessage,
 } from "ai";
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import * as z from "zod";
 import type { PolicyCall } from "../../../src/tool/policy.ts";
 import { isJsonObject, type Json } from "../../../src/value/json.ts";
@@ -49,8 +49,6 @@ async function asking(own: OwnRuntime, message = "Pay."): Promise<string> {
   const init = json({ message }, { accept: "text/plain" });
   return (await own.call("POST", "/conversations/c/messages", init)).text();
 }
-
-afterEach(() => vi.unstubAllGlobals());
 
 it("a call waits if its tool asks for approval, and a program decides", async () => {
   const { paid, bank } = banking();

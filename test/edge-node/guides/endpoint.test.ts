@@ -6,7 +6,7 @@ import { createRuntime } from "byref";
 import { createClient } from "byref/client";
 import { pageFiles, pageFolder } from "byref/page";
 import { DefaultChatTransport, readUIMessageStream, type UIMessage } from "ai";
-import { afterEach, beforeAll, expect, it, vi } from "vitest";
+import { beforeAll, expect, it, vi } from "vitest";
 import { ensurePage } from "../../../scripts/page.ts";
 import { finish, scriptedModel, text } from "byref/testing";
 import { sendTo } from "../../support/client.ts";
@@ -17,8 +17,6 @@ const shop = { name: "shop", description: "Sells.", instructions: "Help.", tools
 const returns = { ...shop, name: "returns" };
 
 beforeAll(() => ensurePage());
-afterEach(() => void vi.unstubAllGlobals());
-
 it("the page presents the application", async () => {
   const model = scriptedModel([]);
   // --- options

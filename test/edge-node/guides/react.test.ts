@@ -14,9 +14,7 @@ import { finish, scriptedModel, text } from "byref/testing";
 const url = ORIGIN;
 const shop = { name: "shop", description: "Sells.", instructions: "Help.", tools: {} };
 
-interface Order {
-  readonly id: string;
-}
+type Order = { readonly id: string };
 
 it("connects the AI SDK's chat, and renders on a server, without a request", async () => {
   const model = scriptedModel([[text("Hello."), finish()]]);

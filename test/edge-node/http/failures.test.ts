@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import { transfers } from "../../../packages/transfer/src/transfers.ts";
 import { finish, scriptedModel, text } from "byref/testing";
@@ -8,8 +8,6 @@ import { NodeRuntime } from "../../support/node-runtime.ts";
 
 /** A value that a message of an error may quote. */
 const VALUE = "4929-1234 at /home (secret.ts:1:1)\n    at 4929-1234 (secret.ts:1:1)";
-
-afterEach(() => void vi.restoreAllMocks());
 
 function broken(): never {
   throw new TypeError(VALUE);
@@ -125,7 +123,7 @@ const failures: Readonly<Record<string, Failure>> = {
 };
 
 it.each(Object.entries(failures))(
-  "a failure of the server is one line in the log, which its problem names in %s",
+  "a failure is one line in the log, and has its id in %s",
   async (_, failure) => {
     const { request, code = "internal", cause = "TypeError", options, bindings, fail } = failure;
     const lines = logged();

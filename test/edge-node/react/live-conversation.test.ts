@@ -20,9 +20,7 @@ function lineTo(send: Send) {
       isCut = true;
       for (const end of ends) end(lost());
     },
-    mend: () => {
-      isCut = false;
-    },
+    mend: () => void (isCut = false),
     send: (async (url, init) => {
       if (isCut) throw lost();
       const response = await send(url, init);

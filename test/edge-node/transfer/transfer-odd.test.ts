@@ -1,4 +1,3 @@
-import { tool } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { planSupport } from "../../../packages/plans/src/http/plan-support.ts";
@@ -8,12 +7,13 @@ import { canonicalJson, type Json } from "../../../src/value/json.ts";
 import { json } from "../../support/edge.ts";
 import { NodeRuntime } from "../../support/node-runtime.ts";
 import { linesIn } from "../../support/transfer.ts";
+import { toolOf } from "../../support/tool-of.ts";
 
 it("a fork has all parts of a message, media types of any length, and keys named __proto__", async () => {
-  const shot = tool({
-    inputSchema: z.object({ of: z.unknown(), type: z.string().default("") }),
-    execute: ({ type }) => ({ bytes: new Uint8Array([1]), mediaType: type }),
-  });
+  const shot = toolOf({ of: z.unknown(), type: z.string().default("") }, ({ type }) => ({
+    bytes: new Uint8Array([1]),
+    mediaType: type,
+  }));
   const picture = { mediaType: "image/png", data: { type: "data", data: "aGk=" } } as const;
   const model = scriptedModel([
     [

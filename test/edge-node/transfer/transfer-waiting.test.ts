@@ -1,4 +1,3 @@
-import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { ConversationObject } from "../../../src/edge/conversation.ts";
@@ -8,6 +7,7 @@ import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approvalIn, ask, decide, messagesOf, paying } from "../../support/paying.ts";
 import { finish, scriptedModel, text, toolCall } from "byref/testing";
+import { toolOf } from "../../support/tool-of.ts";
 
 const BANK = { name: "bank", description: "", instructions: "" } as const;
 
@@ -56,8 +56,7 @@ describe("in a copy of an unfinished conversation,", () => {
       // The model reads the outcome of the first call.
       expect(JSON.stringify(model.calls[1]?.prompt)).toContain("is a copy");
       await (await decide(own, approvalIn(own), { approved: true })).text();
-      expect(paid).toEqual([50]);
-      expect(textOf(messagesOf(own).at(-1))).toBe("Paid 50.");
+      expect([paid, textOf(messagesOf(own).at(-1))]).toEqual([[50], "Paid 50."]);
       expect(own.conversation().about().status).toBe("idle");
     });
   });
@@ -66,14 +65,11 @@ describe("in a copy of an unfinished conversation,", () => {
     const begun = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
     const taken: unknown[] = [];
-    const take = tool({
-      inputSchema: z.object({ it: z.unknown() }),
-      execute: async (given) => {
-        taken.push(given.it);
-        begun.resolve();
-        await released.promise;
-        return { given: given.it };
-      },
+    const take = toolOf({ it: z.unknown() }, async (given) => {
+      taken.push(given.it);
+      begun.resolve();
+      await released.promise;
+      return { given: given.it };
     });
     const calls = [
       ...toolCall("take", { it: 1, _outputPath: "$first" }, { id: "first" }),
@@ -101,8 +97,7 @@ describe("in a copy of an unfinished conversation,", () => {
       });
       released.resolve();
       await asked;
-      expect(taken).toEqual([1, 1]);
-      expect(textOf(messagesOf(own).at(-1))).toBe("Taken.");
+      expect([taken, textOf(messagesOf(own).at(-1))]).toEqual([[1, 1], "Taken."]);
     });
   });
 });

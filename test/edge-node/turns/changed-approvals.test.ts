@@ -1,4 +1,3 @@
-import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { finish, scriptedModel, text, toolCall } from "byref/testing";
@@ -9,18 +8,16 @@ import { json, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approvalIn, approvalsIn, ask, decide, messagesOf } from "../../support/paying.ts";
 import { chunksIn } from "../../support/turn-client.ts";
+import { toolOf } from "../../support/tool-of.ts";
 
 /** The model asks to pay 50 to `$payee`. */
 const WRITTEN = { amount: 50, to: "$payee" };
 
 async function withBank(work: (own: OwnRuntime, bank: Bank) => Promise<void>, policy?: Policy) {
   const paid: unknown[] = [];
-  const pay = tool({
-    inputSchema: z.object({ amount: z.number(), to: z.string() }),
-    execute: (input) => {
-      paid.push(input);
-      return input;
-    },
+  const pay = toolOf({ amount: z.number(), to: z.string() }, (input) => {
+    paid.push(input);
+    return input;
   });
   const policies = { pay: { approval: true } };
   const about = { name: "bank", description: "", instructions: "", tools: { pay }, policies };

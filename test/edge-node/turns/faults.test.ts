@@ -1,13 +1,9 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { ask, type StageName, stages } from "../../support/fault-stages.ts";
 import { keptIn } from "../../support/fault-steps.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { chunksIn, textIn } from "../../support/turn-client.ts";
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 const messagesOf = (own: OwnRuntime) =>
   own.conversation().readMessages({ limit: 200, form: "display" }).messages;
@@ -25,22 +21,20 @@ async function expectNext(own: OwnRuntime, before: number): Promise<void> {
 // The keys of `stages` are those of the table.
 const stageNames = Object.keys(stages) as StageName[];
 
-describe("a deletion", () => {
-  it.each(stageNames)("%s", async (name) => {
-    const { options, reach, release } = stages[name]();
-    await withRuntime(options, async (own) => {
-      const response = await reach(own);
-      const waiting = await ask(own, "Not yet?");
-      expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
-      expect(lastOf(await response.text())).toBe("abort");
-      expect(textIn(chunksIn(await waiting.text()))).toBe("");
-      // A tool that still runs cannot write any more.
-      release();
-      await scheduler.wait(0);
-      await problemIn(await own.call("GET", "/conversations/c"), "conversation_not_found");
-      expect(await own.state.storage.getAlarm()).toBeNull();
-      await expectNext(own, 0);
-    });
+it.each(stageNames)("a deletion %s", async (name) => {
+  const { options, reach, release } = stages[name]();
+  await withRuntime(options, async (own) => {
+    const response = await reach(own);
+    const waiting = await ask(own, "Not yet?");
+    expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
+    expect(lastOf(await response.text())).toBe("abort");
+    expect(textIn(chunksIn(await waiting.text()))).toBe("");
+    // A tool that still runs cannot write any more.
+    release();
+    await scheduler.wait(0);
+    await problemIn(await own.call("GET", "/conversations/c"), "conversation_not_found");
+    expect(await own.state.storage.getAlarm()).toBeNull();
+    await expectNext(own, 0);
   });
 });
 
@@ -61,31 +55,28 @@ async function putOld(own: OwnRuntime, ttl: number): Promise<void> {
   expect(response.status).toBe(201);
 }
 
-describe("an alarm", () => {
-  it.each(goingOn)("%s", async (name) => {
-    const { options, reach, release } = stages[name]();
-    await withRuntime(options, async (own) => {
-      await putOld(own, 3_600);
-      own.state.storage.sql.exec("UPDATE variable SET expires_at = 1 WHERE name = 'old'");
-      own.wakeAgain();
-      const response = await reach(own);
-      const rung: string[] = [];
-      // The alarm is the turn's watchdog: it lasts as long as the turn, and does not disturb it.
-      const ring = async () => {
-        await own.conversation().alarm();
-        rung.push(own.conversation().about().status);
-      };
-      const alarms = [ring(), ring()];
-      await scheduler.wait(0);
-      expect(rung).toEqual([]);
-      release();
-      expect(lastOf(await response.text())).toBe("finish");
-      await Promise.all(alarms);
-      expect(rung).toEqual(["idle", "idle"]);
-      expect(keptIn(messagesOf(own)[1])).toEqual(whole[name]);
-      const left = own.state.storage.sql.exec("SELECT name FROM variable WHERE name = 'old'");
-      expect(left.toArray()).toEqual([]);
-      await expectNext(own, 2);
-    });
+it.each(goingOn)("an alarm %s", async (name) => {
+  const { options, reach, release } = stages[name]();
+  await withRuntime(options, async (own) => {
+    await putOld(own, 3_600);
+    own.state.storage.sql.exec("UPDATE variable SET expires_at = 1 WHERE name = 'old'");
+    own.wakeAgain();
+    const response = await reach(own);
+    const rung: string[] = [];
+    // The alarm is the turn's watchdog: it lasts as long as the turn, and does not disturb it.
+    const ring = async () => {
+      await own.conversation().alarm();
+      rung.push(own.conversation().about().status);
+    };
+    const alarms = [ring(), ring()];
+    await scheduler.wait(0);
+    expect(rung).toEqual([]);
+    release();
+    expect(lastOf(await response.text())).toBe("finish");
+    await Promise.all(alarms);
+    expect([rung, keptIn(messagesOf(own)[1])]).toEqual([["idle", "idle"], whole[name]]);
+    const left = own.state.storage.sql.exec("SELECT name FROM variable WHERE name = 'old'");
+    expect(left.toArray()).toEqual([]);
+    await expectNext(own, 2);
   });
 });

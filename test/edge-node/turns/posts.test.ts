@@ -47,8 +47,7 @@ describe("the same message posted again", () => {
       const posts = Array.from({ length: 100 }, () => post(own, question("q", "Hi.")));
       const responses = await Promise.all(posts);
       const texts = await Promise.all(responses.map((response) => response.text()));
-      expect(new Set(texts).size).toBe(1);
-      expect(textIn(chunksIn(texts[0] ?? ""))).toBe("One.");
+      expect([new Set(texts).size, textIn(chunksIn(texts[0] ?? ""))]).toEqual([1, "One."]);
       expect(setup.model.calls).toHaveLength(1);
       expect(countOf(own)).toBe(2);
     });
@@ -111,11 +110,7 @@ describe("an Idempotency-Key", () => {
       const stream = await short(own, "Hi.", { key: "k", accept: "text/event-stream" });
       expect(await textFrom(stream)).toBe("One.");
       vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 86_400_000 });
-      try {
-        expect(await answer(await short(own, "Hi.", { key: "k" }))).toBe("Three.");
-      } finally {
-        vi.useRealTimers();
-      }
+      expect(await answer(await short(own, "Hi.", { key: "k" }))).toBe("Three.");
     });
   });
 
@@ -160,7 +155,6 @@ describe("a message that comes while a turn runs", () => {
       expect(await Promise.all(responses.map(textFrom))).toEqual(["One.", "Two."]);
     });
     expect(digest).toHaveBeenCalled();
-    digest.mockRestore();
   });
 
   it("is refused if the agent says so", async () => {

@@ -1,5 +1,5 @@
 import { tool, jsonSchema, type ToolSet } from "ai";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type VariableInfo } from "../../../src/store/variable.ts";
 import { json, problemIn } from "../../support/edge.ts";
 import { leaksIn, SECRET, watchConsole } from "../../support/leaks.ts";
@@ -74,8 +74,6 @@ const greedy = {
     execute: ({ key }) => ({ toString: () => key, toJSON: () => ({ key }) }),
   }),
 } satisfies ToolSet;
-
-afterEach(() => vi.restoreAllMocks());
 
 const asked = finish("tool-calls");
 const C = "/conversations/c";

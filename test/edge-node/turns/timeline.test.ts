@@ -1,25 +1,17 @@
-import { tool } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { clientOf, failureOf } from "../../support/client.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
+import { toolOf } from "../../support/tool-of.ts";
 
-const add = tool({
-  inputSchema: z.object({ a: z.number() }),
-  execute: async ({ a }) => {
-    await scheduler.wait(20);
-    if (a < 0) throw new Error("secret-value is below zero");
-    return a + 1;
-  },
+const add = toolOf({ a: z.number() }, async ({ a }) => {
+  await scheduler.wait(20);
+  if (a < 0) throw new Error("secret-value is below zero");
+  return a + 1;
 });
-const agent: Agent = {
-  name: "adder",
-  description: "Adds.",
-  instructions: "Add.",
-  tools: { add },
-};
+const agent: Agent = { name: "adder", description: "Adds.", instructions: "Add.", tools: { add } };
 const steps: Step[] = [
   [
     toolCall("add", { a: 1 }, { id: "c1" }),

@@ -26,10 +26,7 @@ const routes = [
   .filter((route) => !PUBLIC.has(route))
   .toSorted((one, other) => Number(one.startsWith("DELETE")) - Number(other.startsWith("DELETE")));
 
-interface Whole {
-  readonly id: string;
-  readonly plan: string;
-}
+type Whole = { readonly id: string; readonly plan: string };
 
 /** Creates a conversation with data of every kind for Alice. */
 async function newConversation(): Promise<Whole> {
@@ -119,9 +116,7 @@ function showsNothing(route: string, answer: string): boolean {
 describe("every route", () => {
   let guarded: Whole;
 
-  beforeAll(async () => {
-    guarded = await newConversation();
-  });
+  beforeAll(async () => void (guarded = await newConversation()));
 
   it("is known", () => {
     for (const route of ["POST /conversations", "DELETE /conversations/:id/variables"]) {

@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import { createRuntime } from "../../../src/byref.ts";
 import { scriptedModel } from "byref/testing";
@@ -9,11 +9,6 @@ import { ALICE, as, BOB, call, KEYS, newValue, ticketFor } from "../../support/t
 import { base64Url, encode, hmac, tokenOf } from "../../support/tokens.ts";
 
 const APP = "https://app.example";
-
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
 
 describe("a ticket", () => {
   it("serves an image and a download to a page of another origin", async () => {
@@ -169,9 +164,7 @@ describe("a ticket", () => {
     const said = logs.map((name) => vi.spyOn(console, name).mockImplementation(() => undefined));
     const { worker } = createRuntime({ agents: [weather], model: scriptedModel([]) });
     for (const query of [`ticket=${ticket}`, `path=.a&ticket=${ticket}&ticket=x`]) {
-      const request = new Request(`${ORIGIN}${path}?${query}`, {
-        headers: { accept: "image/*" },
-      });
+      const request = new Request(`${ORIGIN}${path}?${query}`, { headers: { accept: "image/*" } });
       const bindings = { ...env, ...KEYS, CONVERSATIONS } as unknown as Cloudflare.Env;
       const response = await worker.fetch(request, bindings, createExecutionContext());
       expect(JSON.stringify(await problemIn(response, "internal"))).not.toContain("ticket");

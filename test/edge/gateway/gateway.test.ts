@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   mcpGateway,
   queries,
@@ -18,6 +18,7 @@ import { tool } from "ai";
 import * as z from "zod";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { toolOf } from "../../support/tool-of.ts";
 
 const ORDERS = Array.from({ length: 400 }, (_, at) => ({
   id: `ord_${at}`,
@@ -71,11 +72,10 @@ const clerk: Agent = {
       inputSchema: z.object({ totals: z.array(z.number()) }),
       execute: ({ totals }) => ({ sum: totals.reduce((a, b) => a + b, 0) }),
     }),
-    list_numbers: tool({
-      inputSchema: z.object({ count: z.number() }),
-      execute: ({ count }) => Array.from({ length: count }, (_, at) => at),
-    }),
-    pay: tool({ inputSchema: z.object({ to: z.string() }), execute: ({ to }) => `paid ${to}` }),
+    list_numbers: toolOf({ count: z.number() }, ({ count }) =>
+      Array.from({ length: count }, (_, at) => at),
+    ),
+    pay: toolOf({ to: z.string() }, ({ to }) => `paid ${to}`),
   },
   policies: { pay: { approval: true } },
 };
@@ -148,10 +148,6 @@ const variables = async (own: OwnRuntime) => {
 };
 
 describe("gateway", () => {
-  afterEach(() => {
-    vi.restoreAllMocks();
-  });
-
   describe.each(["modern", "legacy"] as const)("a conversation as an MCP server, %s", (era) => {
     it("passes a server's result to other tools by reference, and saves it as a variable", () =>
       withGateway(async (own, shop) => {
@@ -212,10 +208,6 @@ describe("gateway", () => {
 describe("tenants", () => {
   const ALICE = "a-key-of-alice-0123";
   const BOB = "a-key-of-bob-456789";
-
-  afterEach(() => {
-    vi.restoreAllMocks();
-  });
 
   /** Runs two tenants. Each of their conversations is a separate object, named as on the platform. */
   async function withTenants() {

@@ -1,7 +1,13 @@
 import { runInDurableObject } from "cloudflare:test";
 import { DurableObject, env } from "cloudflare:workers";
-import { convertToModelMessages, isStepCount, streamText, tool } from "ai";
-import type { LanguageModel, UIMessage } from "ai";
+import {
+  convertToModelMessages,
+  isStepCount,
+  streamText,
+  tool,
+  type LanguageModel,
+  type UIMessage,
+} from "ai";
 import { type ConversationVariables, conversationVariables } from "byref/durable";
 import { expect, it } from "vitest";
 import * as z from "zod";

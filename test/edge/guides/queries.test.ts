@@ -1,11 +1,10 @@
 import { type Agent, createRuntime, queries, Tables } from "byref";
 import { createClient } from "byref/client";
 import { expect, it } from "vitest";
-import { withWorker } from "../../support/own-runtime.ts";
+import { withWorker, type OwnRuntime } from "../../support/own-runtime.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { sendTo } from "../../support/client.ts";
 import { scriptedModel } from "byref/testing";
-import type { OwnRuntime } from "../../support/own-runtime.ts";
 
 const shop: Agent = { name: "shop", description: "Orders.", instructions: "Help.", tools: {} };
 const model = scriptedModel([]);

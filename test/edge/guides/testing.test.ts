@@ -4,10 +4,7 @@ import { callsOf, scriptedModel, startRuntime } from "byref/testing";
 import { beforeEach, expect, it, vi } from "vitest";
 import * as z from "zod";
 
-interface Order {
-  readonly id: string;
-  readonly total: number;
-}
+type Order = { readonly id: string; readonly total: number };
 
 const orders: readonly Order[] = Array.from({ length: 60 }, (_, at) => ({
   id: `ord_${at + 1}`,

@@ -132,39 +132,37 @@ it("a turn in another form is the whole result as application/json", async () =>
   expect(cost).toEqual({ rowsRead: counted, rowsWritten: counted, alarms: counted });
 });
 
-describe("a turn", () => {
-  it("is answered by the named agent, by both routes", async () => {
-    const id = newId();
-    const question = "Show my orders";
-    expect(textOf((await ask(id, question)).message)).toContain("list_orders is not offered");
-    expect(textOf((await ask(id, question, { agent: "orders" })).message)).toContain("5000 orders");
-    await (await chat(id, [userMessage("Show my refunded orders")], { agent: "orders" })).text();
-    expect(await namesIn(id)).toEqual(["list_orders_1", "list_orders_refunded"]);
-  });
+it("a turn is answered by the named agent, by both routes", async () => {
+  const id = newId();
+  const question = "Show my orders";
+  expect(textOf((await ask(id, question)).message)).toContain("list_orders is not offered");
+  expect(textOf((await ask(id, question, { agent: "orders" })).message)).toContain("5000 orders");
+  await (await chat(id, [userMessage("Show my refunded orders")], { agent: "orders" })).text();
+  expect(await namesIn(id)).toEqual(["list_orders_1", "list_orders_refunded"]);
+});
 
-  it("refuses an unknown agent in every form, and keeps nothing of the request", async () => {
-    const id = newId();
-    for (const accept of ["text/event-stream", "text/plain", "application/json"]) {
-      for (const agent of ["nobody", "", "__proto__", "Weather"]) {
-        const body = { message: NYC, agent, input: { a: 1 } };
-        const { detail } = await problemIn(await short(id, body, accept), "not_found");
-        expect(detail).toContain("weather, orders");
-      }
+it("a turn refuses an unknown agent in every form, and keeps nothing of the request", async () => {
+  const id = newId();
+  for (const accept of ["text/event-stream", "text/plain", "application/json"]) {
+    for (const agent of ["nobody", "", "__proto__", "Weather"]) {
+      const body = { message: NYC, agent, input: { a: 1 } };
+      const { detail } = await problemIn(await short(id, body, accept), "not_found");
+      expect(detail).toContain("weather, orders");
     }
-    expect(await messagesOf(id)).toEqual({ messages: [] });
-    expect(await namesIn(id)).toEqual([]);
-  });
+  }
+  expect(await messagesOf(id)).toEqual({ messages: [] });
+  expect(await namesIn(id)).toEqual([]);
+});
 
-  it("keeps the input as the variable `input`, by both routes", async () => {
-    const id = newId();
-    await ask(id, NYC);
-    await problemIn(await get(id, "input"), "variable_not_found");
-    const input = { city: "NYC", deep: [{ "a b": null }] };
-    await ask(id, NYC, { input });
-    expect(await (await get(id, "input")).json()).toEqual(input);
-    await (await chat(id, [userMessage(NYC)], { input: {} })).text();
-    expect(await (await get(id, "input")).json()).toEqual({});
-  });
+it("a turn keeps the input as the variable `input`, by both routes", async () => {
+  const id = newId();
+  await ask(id, NYC);
+  await problemIn(await get(id, "input"), "variable_not_found");
+  const input = { city: "NYC", deep: [{ "a b": null }] };
+  await ask(id, NYC, { input });
+  expect(await (await get(id, "input")).json()).toEqual(input);
+  await (await chat(id, [userMessage(NYC)], { input: {} })).text();
+  expect(await (await get(id, "input")).json()).toEqual({});
 });
 
 it("GET /conversations/:id/messages pages backwards, each page oldest first", async () => {

@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { describe, expect, it, afterEach, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
@@ -14,10 +14,7 @@ import { slow } from "../../support/slow.ts";
 
 const MAX = 1_000_000_000;
 
-interface Frame {
-  readonly id: number;
-  readonly chunk: UIMessageChunk;
-}
+type Frame = { readonly id: number; readonly chunk: UIMessageChunk };
 
 const watch = (own: OwnRuntime, query = "", headers: Record<string, string> = {}) =>
   own.call("GET", `/conversations/c/stream${query}`, { headers });
@@ -34,59 +31,53 @@ function numberedIn(body: string): readonly Frame[] {
   );
 }
 
-describe("a stream that is watched again", () => {
-  it("continues after the last frame that a client has received, even when the turn is over", async () => {
-    const { open, reached, options } = haltedTurn();
-    await withRuntime(options, async (own) => {
-      const asked = await ask(own, "Hello.");
-      await reached;
-      const live = await watch(own, `?after=${MAX + 2}`);
-      open();
-      const all = numberedIn(await asked.text());
-      expect(numberedIn(await live.text())).toEqual(all.slice(2));
-      for (const count of [0, 1, 3, all.length - 1, all.length]) {
-        const rest = await watch(own, `?after=${MAX + count}`);
-        expect(numberedIn(await rest.text())).toEqual(all.slice(count));
-      }
-      const byHeader = await watch(own, "?after=0", { "last-event-id": String(MAX + 4) });
-      expect(numberedIn(await byHeader.text())).toEqual(all.slice(4));
-      own.wakeAgain();
-      const kept = await watch(own, `?after=${MAX + 4}`);
-      expect(numberedIn(await kept.text())).toEqual(all.slice(4));
-      expect((await watch(own)).status).toBe(204);
-    });
+it("a stream that is watched again continues after the last frame that a client has received, even when the turn is over", async () => {
+  const { open, reached, options } = haltedTurn();
+  await withRuntime(options, async (own) => {
+    const asked = await ask(own, "Hello.");
+    await reached;
+    const live = await watch(own, `?after=${MAX + 2}`);
+    open();
+    const all = numberedIn(await asked.text());
+    expect(numberedIn(await live.text())).toEqual(all.slice(2));
+    for (const count of [0, 1, 3, all.length - 1, all.length]) {
+      const rest = await watch(own, `?after=${MAX + count}`);
+      expect(numberedIn(await rest.text())).toEqual(all.slice(count));
+    }
+    const byHeader = await watch(own, "?after=0", { "last-event-id": String(MAX + 4) });
+    expect(numberedIn(await byHeader.text())).toEqual(all.slice(4));
+    own.wakeAgain();
+    const kept = await watch(own, `?after=${MAX + 4}`);
+    expect(numberedIn(await kept.text())).toEqual(all.slice(4));
+    expect((await watch(own)).status).toBe(204);
   });
+});
 
-  it("continues by itself when the object restarts in the middle of it", async () => {
-    const again = gate();
-    const anew = halting(again.wait, [], [text("Anew."), finish()]);
-    const { reached, options, model } = haltedTurn([anew]);
-    await withRuntime(options, async (own) => {
-      const asked = await ask(own, "Hello.");
-      await reached;
-      const had = numberedIn(await readUntil(asked, '"text-end"'));
-      expect(had).not.toEqual([]);
-      // The step that waits in the old object never ends.
-      own.wakeAgain();
-      const about = await own.call("GET", "/conversations/c");
-      expect(await about.json()).toMatchObject({ status: "running" });
-      again.open();
-      const [all = "", rest = ""] = await Promise.all(
-        ["", `?after=${had.at(-1)?.id}`].map(async (query) => (await watch(own, query)).text()),
-      );
-      expect(numberedIn(rest)[0]?.chunk).toEqual({ type: "reset-step" });
-      expect(textOf(await messageIn(all))).toBe("Anew.");
-      expect(textOf(await messageIn(had, rest))).toBe("Anew.");
-      expect(model.calls).toHaveLength(2);
-      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
-      expect(messages.map(textOf)).toEqual(["Hello.", "Anew."]);
-      const { events } = own.conversation().listEvents({ after: 0, limit: 50 });
-      expect(events.map(({ type }) => type)).toEqual([
-        "turn.started",
-        "turn.recovered",
-        "turn.done",
-      ]);
-    });
+it("a stream that is watched again continues by itself when the object restarts in the middle of it", async () => {
+  const again = gate();
+  const anew = halting(again.wait, [], [text("Anew."), finish()]);
+  const { reached, options, model } = haltedTurn([anew]);
+  await withRuntime(options, async (own) => {
+    const asked = await ask(own, "Hello.");
+    await reached;
+    const had = numberedIn(await readUntil(asked, '"text-end"'));
+    expect(had).not.toEqual([]);
+    // The step that waits in the old object never ends.
+    own.wakeAgain();
+    const about = await own.call("GET", "/conversations/c");
+    expect(await about.json()).toMatchObject({ status: "running" });
+    again.open();
+    const [all = "", rest = ""] = await Promise.all(
+      ["", `?after=${had.at(-1)?.id}`].map(async (query) => (await watch(own, query)).text()),
+    );
+    expect(numberedIn(rest)[0]?.chunk).toEqual({ type: "reset-step" });
+    expect(textOf(await messageIn(all))).toBe("Anew.");
+    expect(textOf(await messageIn(had, rest))).toBe("Anew.");
+    expect(model.calls).toHaveLength(2);
+    const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
+    expect(messages.map(textOf)).toEqual(["Hello.", "Anew."]);
+    const { events } = own.conversation().listEvents({ after: 0, limit: 50 });
+    expect(events.map(({ type }) => type)).toEqual(["turn.started", "turn.recovered", "turn.done"]);
   });
 });
 
@@ -94,10 +85,6 @@ const agent: Agent = { name: "a", description: "", instructions: "", tools: {} }
 const MEGABYTE = 1_048_576;
 /** Four megabytes, in deltas of 16 KiB. */
 const long: Script = [text("x".repeat(4 * MEGABYTE), { chunks: 16_384 })];
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 const messagesOf = (own: OwnRuntime) =>
   own.conversation().readMessages({ limit: 200, form: "display" }).messages;
@@ -180,38 +167,46 @@ describe("a client", () => {
       expect((await watching) ?? all).toBe(all);
     });
   });
-});
 
-describe("a client that stops reading, in an answer of megabytes", () => {
-  it("delays neither the turn, nor other clients, nor a stop", slow, async () => {
-    await halfway(long, async (own, asked) => {
-      // This client has read nothing yet; another one has read everything.
-      const reader = readerOf(await watch(own));
-      const stopped = own.call("POST", "/conversations/c/stop");
-      const other = await restOf(reader);
-      expect(await (await stopped).json()).toEqual({ stopped: true });
-      expect(chunksIn(other).at(-1)?.type).toBe("abort");
-      expect(textOf(messagesOf(own)[1])).toHaveLength(4 * MEGABYTE);
-      // The slow client still receives everything.
-      expect(await asked.text()).toBe(other);
+  it("that asks, and is silent from the middle of the stream on, keeps nothing from ending", async () => {
+    await halfway(before, async (own, asked, open) => {
+      const reader = readerOf(asked);
+      await reader.read();
+      const other = await watch(own);
+      open();
+      expect(chunksIn(await other.text()).at(-1)?.type).toBe("finish");
+      expect(textOf(messagesOf(own)[1])).toBe("Before. After.");
+      await vi.waitUntil(() => own.conversation().about().status === "idle");
     });
   });
-
-  it.each([messageStream, textStream])(
-    "is released when it leaves a turn that is silent",
-    async (of) => {
-      vi.useFakeTimers({
-        toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"],
-      });
-      const log = new TurnLog();
-      const news = vi.spyOn(log, "waitForFrames");
-      const reader = of(log).getReader();
-      const reading = reader.read();
-      await reader.cancel();
-      expect(await reading).toEqual({ done: true, value: undefined });
-      await vi.advanceTimersByTimeAsync(4 * limits.keepAliveMs);
-      expect(news).toHaveBeenCalledTimes(1);
-      expect(vi.getTimerCount()).toBe(0);
-    },
-  );
 });
+
+it("a client that stops reading delays neither turn, clients nor a stop", slow, async () => {
+  await halfway(long, async (own, asked) => {
+    // This client has read nothing yet; another one has read everything.
+    const reader = readerOf(await watch(own));
+    const stopped = own.call("POST", "/conversations/c/stop");
+    const other = await restOf(reader);
+    expect(await (await stopped).json()).toEqual({ stopped: true });
+    expect(chunksIn(other).at(-1)?.type).toBe("abort");
+    expect(textOf(messagesOf(own)[1])).toHaveLength(4 * MEGABYTE);
+    // The slow client still receives everything.
+    expect(await asked.text()).toBe(other);
+  });
+});
+
+it.each([messageStream, textStream])(
+  "a client is released when it leaves a turn that is silent",
+  async (of) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+    const log = new TurnLog();
+    const news = vi.spyOn(log, "waitForFrames");
+    const reader = of(log).getReader();
+    const reading = reader.read();
+    await reader.cancel();
+    expect(await reading).toEqual({ done: true, value: undefined });
+    await vi.advanceTimersByTimeAsync(4 * limits.keepAliveMs);
+    expect(news).toHaveBeenCalledTimes(1);
+    expect(vi.getTimerCount()).toBe(0);
+  },
+);

@@ -1,5 +1,5 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { describe, expect, it, afterEach, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
 import { call, get, namesIn, newId, objectOf, problemIn, put, json } from "../../support/edge.ts";
 import { httpCases } from "../../support/http-cases.ts";
@@ -242,28 +242,23 @@ const writes: Readonly<Record<string, (id: string, headers: Headers) => Promise<
   DELETE: (id, headers) => call("DELETE", A(id), { headers }),
 };
 
-it.each(Object.entries(writes))(
-  "%s with conditions happens only if they hold",
-  async (_, write) => {
-    const id = newId();
-    const etagOf = async () => (await get(id, "a")).headers.get("etag") ?? "";
-    await put(id, "a", ["old"]);
-    const old = await etagOf();
-    await put(id, "a", ["changed"]);
-    const etag = await etagOf();
-    for (const headers of [{ "if-match": old }, { "if-none-match": "*" }]) {
-      const problem = await problemIn(await write(id, headers), "precondition_failed");
-      expect(problem).toMatchObject({ etag });
-      expect(await (await get(id, "a")).json()).toEqual(["changed"]);
-      expect(await (await get(id, "a/info")).json()).not.toHaveProperty("description");
-    }
-    await problemIn(await write(id, { "if-match": "x" }), "bad_request");
-    const done = await write(id, { "if-match": `"x", ${etag}`, "if-none-match": old });
-    expect(done.status).toBeLessThan(205);
-  },
-);
-
-afterEach(() => vi.restoreAllMocks());
+it.each(Object.entries(writes))("%s with conditions happens if they hold", async (_, write) => {
+  const id = newId();
+  const etagOf = async () => (await get(id, "a")).headers.get("etag") ?? "";
+  await put(id, "a", ["old"]);
+  const old = await etagOf();
+  await put(id, "a", ["changed"]);
+  const etag = await etagOf();
+  for (const headers of [{ "if-match": old }, { "if-none-match": "*" }]) {
+    const problem = await problemIn(await write(id, headers), "precondition_failed");
+    expect(problem).toMatchObject({ etag });
+    expect(await (await get(id, "a")).json()).toEqual(["changed"]);
+    expect(await (await get(id, "a/info")).json()).not.toHaveProperty("description");
+  }
+  await problemIn(await write(id, { "if-match": "x" }), "bad_request");
+  const done = await write(id, { "if-match": `"x", ${etag}`, "if-none-match": old });
+  expect(done.status).toBeLessThan(205);
+});
 
 const RECORD = { user: "Ada", token: SECRET, list: [SECRET, { [SECRET]: 1 }] };
 
@@ -290,49 +285,47 @@ async function listsOf(id: string): Promise<string> {
   return (await Promise.all(told)).join("\n");
 }
 
-describe("a secret over HTTP", () => {
-  it.each(Object.entries(kinds))("of %s can be written, but never read", async (_, sent) => {
-    const id = newId();
-    const said = watchConsole();
-    const created = await putAs(id, "s?visibility=secret", sent);
-    expect(created.status).toBe(201);
-    const heard = [await textIn(created)];
-    await evictDurableObject(objectOf(id));
-    const ways: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
-      ...["", "?path=.token", "?path=[0]", "?path=[*].token", "?path=.none", "?path=[0:5]"].map(
-        (query) => [`s${query}`, {}] as const,
-      ),
-      ["s?offset=1&limit=5", {}],
-      ["s", { range: "bytes=0-9" }],
-      ["s", { range: "bytes=9999999999-" }],
-      ["s", { accept: NDJSON }],
-      ["s", { accept: "text/plain" }],
-      ["s", { "if-none-match": "*" }],
-      ["s", { "if-none-match": created.headers.get("etag") ?? "" }],
-    ];
-    for (const [at, headers] of ways) {
-      const response = await getWith(id, at, headers);
-      expect(response.headers.get("etag")).toBeNull();
-      heard.push(JSON.stringify(await problemIn(response, "variable_secret")));
-    }
-    expect((await call("HEAD", `/conversations/${id}/variables/s`)).status).toBe(403);
-    heard.push(await listsOf(id), said());
-    expect(leaksIn(heard.join("\n"))).toEqual([]);
-  });
+it.each(Object.entries(kinds))("a secret of %s can be written, but not read", async (_, sent) => {
+  const id = newId();
+  const said = watchConsole();
+  const created = await putAs(id, "s?visibility=secret", sent);
+  expect(created.status).toBe(201);
+  const heard = [await textIn(created)];
+  await evictDurableObject(objectOf(id));
+  const ways: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+    ...["", "?path=.token", "?path=[0]", "?path=[*].token", "?path=.none", "?path=[0:5]"].map(
+      (query) => [`s${query}`, {}] as const,
+    ),
+    ["s?offset=1&limit=5", {}],
+    ["s", { range: "bytes=0-9" }],
+    ["s", { range: "bytes=9999999999-" }],
+    ["s", { accept: NDJSON }],
+    ["s", { accept: "text/plain" }],
+    ["s", { "if-none-match": "*" }],
+    ["s", { "if-none-match": created.headers.get("etag") ?? "" }],
+  ];
+  for (const [at, headers] of ways) {
+    const response = await getWith(id, at, headers);
+    expect(response.headers.get("etag")).toBeNull();
+    heard.push(JSON.stringify(await problemIn(response, "variable_secret")));
+  }
+  expect((await call("HEAD", `/conversations/${id}/variables/s`)).status).toBe(403);
+  heard.push(await listsOf(id), said());
+  expect(leaksIn(heard.join("\n"))).toEqual([]);
+});
 
-  it("is not quoted when a write is refused", async () => {
-    const id = newId();
-    const said = watchConsole();
-    await put(id, "s?visibility=secret", [SECRET]);
-    const broken = [
-      putAs(id, "s?visibility=secret", { body: `{"a": "${SECRET}`, type: "application/json" }),
-      putAs(id, "s", { body: `{"token": ${SECRET}}`, type: "application/json" }),
-      putAs(id, "n?visibility=secret", { body: `["x"]\n${SECRET}\n`, type: NDJSON }),
-      putAs(id, "s?mode=append", { body: `${SECRET}`, type: "application/json" }),
-      call("PUT", `/conversations/${id}/variables/s?mode=merge`, json({ [SECRET]: SECRET })),
-    ];
-    const heard = await Promise.all(broken.map((response) => textIn(response)));
-    for (const text of heard) expect(text).toMatch(/^4\d\d /);
-    expect(leaksIn([...heard, said()].join("\n"))).toEqual([]);
-  });
+it("a secret over HTTP is not quoted when a write is refused", async () => {
+  const id = newId();
+  const said = watchConsole();
+  await put(id, "s?visibility=secret", [SECRET]);
+  const broken = [
+    putAs(id, "s?visibility=secret", { body: `{"a": "${SECRET}`, type: "application/json" }),
+    putAs(id, "s", { body: `{"token": ${SECRET}}`, type: "application/json" }),
+    putAs(id, "n?visibility=secret", { body: `["x"]\n${SECRET}\n`, type: NDJSON }),
+    putAs(id, "s?mode=append", { body: `${SECRET}`, type: "application/json" }),
+    call("PUT", `/conversations/${id}/variables/s?mode=merge`, json({ [SECRET]: SECRET })),
+  ];
+  const heard = await Promise.all(broken.map((response) => textIn(response)));
+  for (const text of heard) expect(text).toMatch(/^4\d\d /);
+  expect(leaksIn([...heard, said()].join("\n"))).toEqual([]);
 });
