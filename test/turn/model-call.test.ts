@@ -99,12 +99,7 @@ function silent(...parts: readonly (readonly Part[])[]): Step {
   };
 }
 
-afterEach(() => {
-  globalThis.AI_SDK_DEFAULT_PROVIDER = undefined;
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-  vi.unstubAllGlobals();
-});
+afterEach(() => void (globalThis.AI_SDK_DEFAULT_PROVIDER = undefined));
 
 it("a model that is always ahead leaves time to timers and other requests", async () => {
   vi.useRealTimers();
