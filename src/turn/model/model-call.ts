@@ -37,6 +37,7 @@ import {
 import type { ModelName, Observer } from "../../tool/observer.ts";
 import { noSuchTool } from "../../tool/policy.ts";
 import { hasExactNumber, parseExactly } from "../../value/exact-number.ts";
+import { nextTask } from "../../value/next-task.ts";
 import { requireJson } from "../../value/require-json.ts";
 
 /** What a turn provides to the calls of its model. */
@@ -243,10 +244,11 @@ interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelO
 }
 
 /**
- * After this time, a turn waits for a timer once. Turns whose models are ahead of them would else keep the event loop
- * busy until they end, and workerd reads new requests only when it is idle.
+ * After so many parts and milliseconds, a turn lets others have the event loop. Turns whose models are ahead of them would
+ * else keep it until they end: workerd reads new requests, such as one to stop, and fires timers only when it is idle.
  */
-const MAX_BUSY_MS = 50;
+const REST_PARTS = 32;
+const REST_MS = 50;
 
 /** One try of one model call. Its results and its writes belong to this try alone. */
 class ModelTry {
@@ -313,14 +315,14 @@ class ModelTry {
 
   async #read(reader: ReadableStreamDefaultReader<Part>, silence: Deadline): Promise<void> {
     let restedMs = Date.now();
+    let parts = 0;
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       silence.touch();
       const writing = this.#take(read.value, silence.signal);
       if (writing !== undefined) await writing;
-      if (Date.now() - restedMs > MAX_BUSY_MS) {
-        await new Promise((resolve) => setTimeout(resolve));
-        restedMs = Date.now();
-      }
+      if (++parts % REST_PARTS > 0 || Date.now() - restedMs < REST_MS) continue;
+      await nextTask();
+      restedMs = Date.now();
     }
   }
 
