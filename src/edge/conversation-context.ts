@@ -32,7 +32,12 @@ import { R2Blobs } from "./platform/r2-blobs.ts";
 import { filesIn } from "./platform/r2-files.ts";
 import { requireNumbers, type Settings, settingsOf } from "./settings.ts";
 import { Telemetry } from "./telemetry/telemetry.ts";
-import { type AgentSetup, chooseAgent } from "./turns/chosen-agent.ts";
+import {
+  type AgentChoice,
+  type AgentSetup,
+  chooseAgent,
+  type ChosenAgent,
+} from "./turns/chosen-agent.ts";
 import { type QueuedTurn, type RunningTurn, TurnQueue } from "./turns/turn-queue.ts";
 import type { TurnRequest } from "./turns/turn-request.ts";
 
@@ -249,6 +254,11 @@ export class ConversationContext {
     return this.askedBy(ofTenant(asker, this), conversation);
   }
 
+  /** The named agent, or the default one. Throws `not_found` and `bad_configuration`. */
+  chooseAgent(choice: AgentChoice): ChosenAgent {
+    return chooseAgent(this.setup, this.settings, choice);
+  }
+
   /** Services for the runtime's own tools in a turn. */
   servicesFor(asked: AgentContext): PlatformServices {
     const { env, prefix, setup, queries, plans } = this;
@@ -258,7 +268,7 @@ export class ConversationContext {
     return {
       code: setup.code,
       ...(plans && { planTools: (agent, wrap) => plans.toolsFor(agent, wrap) }),
-      findAgent: (name) => chooseAgent(setup, this.settings, { name, asked }),
+      findAgent: (name) => this.chooseAgent({ name, asked }),
       ...(files && { files }),
       ...(queries && { queries: (wrap) => queries.toolsFor(wrap) }),
     };

@@ -11,8 +11,7 @@ import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import { prepareOutcome } from "../../plans/src/run/run-outcome.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { readTemplate } from "../src/template/template.ts";
-import type { TemplateStep } from "../src/template/template-step.ts";
+import { readTemplate, type TemplateStep } from "../src/template/template.ts";
 import { MemoryFiles } from "../../../test/support/memory-files.ts";
 import { checkedPlan, planRun, runRecord } from "../../../test/support/plan-runs.ts";
 
@@ -79,8 +78,7 @@ export class TemplateRuns {
   async run(text: string, input: Json = {}): Promise<RunRecord> {
     const record = await this.runOnly(text, input);
     const outcome = await prepareOutcome({ store: this.store, plan: planOf(text), record });
-    outcome.commit();
-    return outcome.record;
+    return outcome.commit().record;
   }
 
   /** Runs a template without committing its outcome. */

@@ -8,18 +8,21 @@ import {
   type NewEvent,
   withShortNames,
 } from "../../turn/log/event-log.ts";
-import type { PlatformServices } from "../../turn/toolbox.ts";
 import { withUser } from "../../store/user-variables.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import type { TurnOptions } from "../../turn/turn-context.ts";
 import { compact } from "../../value/json.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
+import type { ConversationData } from "../conversation-data.ts";
 import { userScopeOf } from "../user-object.ts";
 import { logFailure, logIfFailure, placeIn } from "../log-failure.ts";
 import type { ObservedTurn } from "../telemetry/telemetry.ts";
 import type { RecordedEnd } from "../telemetry/trace.ts";
 import type { Equipped } from "../../turn/delegate-tool.ts";
-import type { ChosenAgent } from "./chosen-agent.ts";
+import type { RecoveredLog } from "../../turn/log/recovery.ts";
+import { Attempt } from "../../turn/turn.ts";
+import { type AgentChoice, type ChosenAgent, fallbackFor } from "./chosen-agent.ts";
+import type { QueuedTurn } from "./turn-queue.ts";
 import type { EvictionReason, VariableInfo } from "../../store/variable.ts";
 import type { ToolCall } from "../../turn/waiting-calls.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
@@ -35,14 +38,64 @@ export interface TurnStart extends QueueSlot {
   readonly post?: Post;
 }
 
-/** A start, and where the attempt's output is recorded. */
-export interface AttemptOptions<Result> extends TurnStart, ObservedTurn {
-  /** Receives each chunk of the stream. */
-  readonly emit: (chunk: UIMessageChunk) => void;
-  /** Returns the receiver for the chunks of an agent called inside the attempt. */
-  readonly emitInner: () => (chunk: UIMessageChunk) => void;
-  /** The event that records the end. */
-  readonly ended: (result: Result) => NewEvent;
+interface AttemptStart extends TurnStart, ObservedTurn {
+  /** Calls that began before this attempt. */
+  readonly calls?: Iterable<ToolCall>;
+}
+
+/** A run that begins or has waited for a person, or one that a crash has interrupted. */
+type RunPlace =
+  | (AgentChoice & { readonly id: string; readonly traceparent: string | null })
+  | { readonly recovers: TurnHead };
+
+/**
+ * Queues an attempt at a run of a feature, such as a plan's: `work` begins, resumes or retries the attempt, runs it and
+ * ends it. Throws `rate_limited` if the queue is full.
+ */
+export function queueRun<Result>(
+  context: ConversationContext,
+  place: RunPlace,
+  work: (attempt: Attempt, data: ConversationData) => Promise<Result>,
+): QueuedTurn<Result> {
+  if ("recovers" in place) {
+    return queueRecovered(context, place.recovers, (start, recoveredLog) =>
+      attempt(context, start, (options) => work(Attempt.next(options, recoveredLog), start.data)),
+    );
+  }
+  const { id: turn, traceparent, ...choice } = place;
+  const { conversation } = choice.asked;
+  const chooseNow = () => context.chooseAgent(choice);
+  const about = { conversation, turn, kind: "run", traceparent, chooseNow } as const;
+  return context.enqueue((slot) =>
+    attempt(context, { ...slot, ...about }, (options) =>
+      work(Attempt.ofRun(options, turn), slot.data),
+    ),
+  );
+}
+
+/** Queues what continues a turn or run after a crash, and after a pause. Logs its failure. */
+export function queueRecovered<Result>(
+  context: ConversationContext,
+  head: TurnHead,
+  work: (start: AttemptStart, recoveredLog: RecoveredLog) => Promise<Result>,
+): QueuedTurn<Result> {
+  const { id: turn, kind, agent: name, conversation, trace: traceparent } = head;
+  const about = { conversation, turn, kind, traceparent, recovered: true } as const;
+  const chooseNow = () => {
+    const choice = { name, asked: context.askedOf(head) };
+    try {
+      return context.chooseAgent(choice);
+    } catch (error) {
+      return fallbackFor(choice, error);
+    }
+  };
+  const queued = context.enqueue(async (slot) => {
+    const recoveredLog = slot.log.recover(slot.data.journal);
+    await context.pauseBeforeRetry(recoveredLog, slot.signal);
+    return work({ ...slot, ...about, chooseNow }, recoveredLog);
+  });
+  queued.result.catch((error: unknown) => logFailure(error, placeIn(context, kind ?? "turn")));
+  return queued;
 }
 
 /**
@@ -51,13 +104,14 @@ export interface AttemptOptions<Result> extends TurnStart, ObservedTurn {
  */
 export async function attempt<Result>(
   context: ConversationContext,
-  { data, chooseNow, emitInner, ended, ...start }: AttemptOptions<Result>,
+  { data, chooseNow, calls, ...start }: AttemptStart,
   work: (options: TurnOptions) => Promise<Result>,
 ): Promise<Result> {
   const { log, signal, cost } = start;
   const { conversation, turn, kind, queuedMs, recovered, traceparent } = start;
   const about = { conversation, turn, kind, queuedMs, recovered, traceparent };
   const watch = context.telemetry.watch(about);
+  const subject = kind === "run" ? { run: turn } : { turn };
   let equipped: Equipped | undefined;
   let end: RecordedEnd | undefined;
   try {
@@ -67,6 +121,7 @@ export async function attempt<Result>(
     equipped = await chosen.equip(signal, turn);
     const { agent } = equipped;
     const user = userScopeOf(context, chosen.asked);
+    const { findAgent, ...services } = context.servicesFor({ ...chosen.asked, turn });
     const result = await work({
       ...start,
       ...chosen,
@@ -76,7 +131,14 @@ export async function attempt<Result>(
       history: data.history,
       journal: data.journal,
       asker: { tenant, ...compact({ principal, claims }) },
-      services: recordedServices(context.servicesFor({ ...chosen.asked, turn }), emitInner),
+      emit: recordTools(data.events, subject, calls),
+      services: {
+        ...services,
+        // What a called agent does belongs to the turn or run.
+        ...(findAgent && {
+          findAgent: (name) => ({ ...findAgent(name), onChunk: recordTools(data.events, subject) }),
+        }),
+      },
       spendLimits: context.setup.spendLimits,
       leases: context.leases,
       keyPrefix: String(context.state.id),
@@ -95,7 +157,7 @@ export async function attempt<Result>(
         end = reached;
       },
     });
-    data.events.add(ended(result));
+    if (kind !== "run") data.events.add(turnEnded(turn, end));
     const isCurrent = () => context.data === data;
     const summary = summarizeOutline(data.history, equipped.agent, { isCurrent });
     // No turn waits for it; if it fails, the outline stays.
@@ -114,44 +176,37 @@ export async function attempt<Result>(
   }
 }
 
+function turnEnded(turn: string, end: RecordedEnd | undefined): NewEvent {
+  if (end?.code === undefined) return { turn, type: "turn.done" };
+  return { turn, type: "turn.failed", ...compact({ code: end.code, limit: end.limit }) };
+}
+
 function endWith(error: unknown, cost: Cost): RecordedEnd {
   const { code, ...about } = publicErrorOf(error);
   const status = code === "turn_stopped" ? "stopped" : "failed";
   return { status, ...compact({ code, limit: limitOf(about) }), cost };
 }
 
-function recordedServices(
-  services: PlatformServices,
-  emitInner: AttemptOptions<unknown>["emitInner"],
-): PlatformServices {
-  const { findAgent } = services;
-  if (findAgent === undefined) return services;
-  return {
-    ...services,
-    findAgent: (name) => ({ ...findAgent(name), onChunk: emitInner() }),
-  };
-}
-
 /** Adds an event for each tool call and outcome among the chunks that the turn emits. */
-export function recordTools(
+function recordTools(
   events: Pick<EventLog, "add">,
-  turn: string,
-  waiting: Iterable<ToolCall>,
+  about: Pick<NewEvent, "turn" | "run">,
+  waiting: Iterable<ToolCall> = [],
 ): (chunk: UIMessageChunk) => void {
   const tools = new Map(Array.from(waiting, ({ toolCallId, toolName }) => [toolCallId, toolName]));
   return (chunk) => {
     if (chunk.type === "tool-input-available") {
       const { toolName: tool, toolCallId } = chunk;
       tools.set(toolCallId, tool);
-      events.add({ type: "tool.called", turn, tool, toolCallId });
+      events.add({ type: "tool.called", ...about, tool, toolCallId });
     } else if (chunk.type === "tool-output-available" || chunk.type === "tool-output-error") {
       const { toolCallId } = chunk;
       const tool = tools.get(toolCallId) ?? "";
       if (chunk.type === "tool-output-available") {
-        events.add({ type: "tool.done", turn, tool, toolCallId });
+        events.add({ type: "tool.done", ...about, tool, toolCallId });
       } else {
         const code = codeIn(chunk.errorText);
-        events.add({ type: "tool.failed", turn, tool, toolCallId, code });
+        events.add({ type: "tool.failed", ...about, tool, toolCallId, code });
       }
     }
   };
@@ -194,7 +249,7 @@ export function recordRemains(
     if (!known.has(keyOf(withShortNames(event)))) events.add(event);
   };
   for (const event of startEvents(head)) add(event);
-  const record = recordTools({ add }, head.id, []);
+  const record = recordTools({ add }, { turn: head.id });
   for (const { data } of frames) {
     // The log encoded a chunk.
     const chunk = JSON.parse(data) as UIMessageChunk;

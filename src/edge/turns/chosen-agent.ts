@@ -83,23 +83,10 @@ export function agentNamed(agents: readonly AgentDefinition[], name: string): Ag
 }
 
 /**
- * Like `chooseAgent`, for a turn or run that continues. If its agent, or something that the agent needs, is
- * unavailable, each model call fails with that error, which ends the turn or run.
+ * Stands in for an agent that is not available, or that needs something which is not, in a turn or run that continues:
+ * each call of its model fails with the error, which ends the turn or run.
  */
-export function chooseAgentOrFallback(
-  agentSetup: AgentSetup,
-  settings: () => Settings,
-  choice: AgentChoice & { readonly name: string },
-): ChosenAgent {
-  try {
-    return chooseAgent(agentSetup, settings(), choice);
-  } catch (error) {
-    return fallbackFor(choice, error);
-  }
-}
-
-/** Replaces an agent that is not available: each call of its model fails with the error. */
-function fallbackFor(
+export function fallbackFor(
   { name, asked }: AgentChoice & { readonly name: string },
   error: unknown,
 ): ChosenAgent {

@@ -1,8 +1,7 @@
-import { compact, isObject, type Json } from "../../value/json.ts";
+import { compact, type Json } from "../../value/json.ts";
 import type { UIMessageChunk } from "ai";
-import { codeOf, errorCodes } from "../../errors.ts";
 import { chunksOf } from "../../turn/history/message-chunks.ts";
-import { type StoredMessage, toUIMessage } from "../../turn/history/stored-message.ts";
+import { endOf, type StoredMessage, toUIMessage } from "../../turn/history/stored-message.ts";
 import { isSameKey, isSameQuestion, type Post } from "../../turn/history/post.ts";
 import { digestOf } from "../../tool/tool-input.ts";
 import type { TurnMetadata, TurnResult } from "../../turn/turn.ts";
@@ -91,27 +90,16 @@ function endChunks(message: StoredMessage): readonly UIMessageChunk[] {
 }
 
 function lastChunk(message: StoredMessage): UIMessageChunk {
-  const { error, finishReason } = endOf(message);
-  if (isObject(message.metadata) && message.metadata.stopped === true) return { type: "abort" };
+  const { error, finishReason, isStopped } = endOf(message);
+  if (isStopped) return { type: "abort" };
   if (error === undefined) return { type: "finish", finishReason };
   return { type: "error", errorText: `${error.code}: ${error.message}` };
 }
 
-function resultOf(message: StoredMessage): TurnResult {
+function resultOf(stored: StoredMessage): TurnResult {
   // Written at the end of the turn.
-  const { usage, savings, cost, finishReason } = message.metadata as TurnMetadata;
-  return {
-    metadata: compact({ usage, savings, cost, finishReason }),
-    message: toUIMessage(message, "display"),
-    ...endOf(message),
-  };
-}
-
-function endOf({
-  metadata,
-  finishReason = "stop",
-}: StoredMessage): Pick<TurnResult, "finishReason" | "error"> {
-  if (!isObject(metadata) || metadata.error === undefined) return { finishReason };
-  const code = codeOf({ code: metadata.error });
-  return { finishReason: "error", error: { code, message: errorCodes[code].title } };
+  const { usage, savings, cost, finishReason: why } = stored.metadata as TurnMetadata;
+  const metadata = compact({ usage, savings, cost, finishReason: why });
+  const { finishReason, error } = endOf(stored);
+  return compact({ metadata, message: toUIMessage(stored, "display"), finishReason, error });
 }

@@ -1,5 +1,6 @@
 import type { FinishReason, UIMessage } from "ai";
-import { compact } from "../../value/json.ts";
+import { codeOf, errorCodes, type PublicError } from "../../errors.ts";
+import { compact, isObject } from "../../value/json.ts";
 import type { Deferred, MessagePart } from "./message-parts.ts";
 import type { StoredReceipt } from "./receipt.ts";
 import type { TimedAttempt } from "./timeline.ts";
@@ -44,6 +45,21 @@ export function toUIMessage(message: StoredMessage, form: MessageForm): UIMessag
     return form === "display" && text !== undefined ? { ...part, text } : part;
   });
   return compact({ id, role, parts: shown, metadata });
+}
+
+interface AnswerEnd {
+  readonly finishReason: FinishReason;
+  readonly error?: PublicError;
+  readonly isStopped: boolean;
+}
+
+/** How the turn of an answer ended, as its metadata say. */
+export function endOf({ metadata, finishReason = "stop" }: StoredMessage): AnswerEnd {
+  const { error, stopped } = isObject(metadata) ? metadata : {};
+  const isStopped = stopped === true;
+  if (error === undefined) return { finishReason, isStopped };
+  const code = codeOf({ code: error });
+  return { finishReason: "error", isStopped, error: { code, message: errorCodes[code].title } };
 }
 
 /**

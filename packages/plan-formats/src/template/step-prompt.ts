@@ -28,9 +28,10 @@ import {
   fillPlaceholders,
   formatTarget,
   type Input,
+  isGlob,
   type TemplateStep,
   type VariableTarget,
-} from "./template-step.ts";
+} from "./template.ts";
 
 /** The stores from which a step reads its inputs and to which it writes its answer. */
 export type StepResources = Omit<RunResources, "ask">;
@@ -309,10 +310,6 @@ function fileFinder(): FindFiles {
     requireAtMost("maxItems", found, advice);
     return paths;
   };
-}
-
-export function isGlob(pattern: string): boolean {
-  return /[*?]/.test(pattern);
 }
 
 /** Any folders, everything below, or one character of a pattern. */

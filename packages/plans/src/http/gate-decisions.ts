@@ -1,9 +1,9 @@
 import { ByrefError } from "../../../../src/errors.ts";
 import { nothingWaits, openGates } from "../plan/gates.ts";
 import type { GateDecision, RunRecord } from "../plan/plan-record.ts";
-import { plansOf } from "./plans-of.ts";
+import type { PlanStore } from "../plan/plan-store.ts";
 import { json } from "../../../../src/internal.ts";
-import type { ConversationData, TurnRequest } from "../../../../src/internal-edge.ts";
+import type { TurnRequest } from "../../../../src/internal-edge.ts";
 
 interface DecidedGates {
   readonly record: RunRecord;
@@ -15,10 +15,9 @@ interface DecidedGates {
  * several runs match and the post names none, and `bad_request` for decisions on several things.
  */
 export function decidedGates(
-  data: ConversationData,
+  plans: PlanStore,
   { approvals = [], run }: TurnRequest,
 ): DecidedGates | undefined {
-  const plans = plansOf(data);
   // Runs and plans are large: one of each is in memory at a time.
   const open = Array.from(plans.openRuns(), (record): OpenRun => {
     const { plan } = plans.get(record.plan) ?? {};

@@ -4,7 +4,7 @@ import { exactNumbers, json, sqlRows } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import type { RunStatus } from "../plan/plan-record.ts";
-import type { CheckedProgram, ProgramFormat, WrittenProgram } from "./program.ts";
+import type { CheckedProgram, ProgramFormat, WrittenProgram } from "./program-schemas.ts";
 
 export interface Program extends CheckedProgram {
   readonly name: string;

@@ -22,11 +22,24 @@ import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import { askObject, Refusal } from "./object-request.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
-import type { programSource, Schedule } from "./program-schemas.ts";
-import type { CheckedProgram, ProgramOutcome, ProgramStart, WrittenProgram } from "./program.ts";
+import type {
+  programSource,
+  Schedule,
+  CheckedProgram,
+  ProgramOutcome,
+  ProgramStart,
+  WrittenProgram,
+} from "./program-schemas.ts";
 import { type Program, type ProgramRun, ProgramStore } from "./program-store.ts";
-import { type Trigger, TriggerStore } from "./trigger-store.ts";
-import { newHook, newSecret, notSigned, requireSignature, type SignedHeaders } from "./webhook.ts";
+import {
+  type Trigger,
+  TriggerStore,
+  newHook,
+  newSecret,
+  notSigned,
+  requireSignature,
+  type SignedHeaders,
+} from "./trigger-store.ts";
 
 interface NewProgram {
   readonly source: WrittenProgram | z.infer<typeof programSource>;

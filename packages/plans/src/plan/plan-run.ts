@@ -1,6 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, codeOf, messageOf } from "../../../../src/errors.ts";
-import type { CheckedCall, CheckedPlan, CheckedNeed } from "./check-plan.ts";
+import type { CheckedCall, CheckedPlan, CheckedNeed, Writer, Writers } from "./check-plan.ts";
 import { waitsFor } from "./gates.ts";
 import {
   type CallState,
@@ -31,7 +31,6 @@ import {
 } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 import { type Json, type Lookup, resolveReferences } from "../../../../src/references.ts";
-import type { Writer, Writers } from "./path-index.ts";
 
 export interface PlanRunOptions {
   readonly checked: CheckedPlan;
@@ -49,7 +48,7 @@ export interface PlanRunOptions {
   /** Called for each change of a call, within its commit. */
   readonly onCall?: (id: string, state: CallState) => void;
   /** Called and awaited before a tool is called. If it throws, the call fails. */
-  readonly onStart?: () => Promise<void>;
+  readonly onStart?: (() => Promise<void>) | undefined;
   readonly observer?: Observer | undefined;
 }
 

@@ -7,28 +7,20 @@ import type { PlanRecord, RunRecord } from "../plan/plan-record.ts";
 import { RESERVED_NAMES, STATE } from "../plan/run-names.ts";
 import type { Lookup } from "../../../../src/references.ts";
 import {
-  askAgentFor,
-  askAgent,
-  type AskModel,
+  type Attempt,
   lookupInStore,
   type Plan,
   type PlanCall,
   type PlanFormatName,
   scopes,
-  withOwnTools,
   type wraps,
   toolCalls,
   type runtimeTools,
   toolboxes,
   turnAgents,
-  type turnContexts,
 } from "../../../../src/internal-tool.ts";
-import { json, needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
+import { needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
-
-interface RunContext extends turnContexts.TurnContext {
-  readonly planFormats: readonly PlanFormat[];
-}
 
 export interface OpenedPlan {
   readonly checked: CheckedPlan;
@@ -40,12 +32,24 @@ export interface OpenedPlan {
 
 /** Prepares a plan for a run. Throws `invalid_plan`, with all findings. */
 export async function openPlan(
-  context: RunContext,
+  { attempt, planFormats }: { readonly attempt: Attempt } & Pick<Planner, "planFormats">,
   { plan, tainted = false }: PlanRecord,
   run: Pick<RunRecord, "id" | "createdAt"> & Partial<Pick<RunRecord, "needs">>,
 ): Promise<OpenedPlan> {
-  const { store, planFormats } = context;
-  const tools = await toolsToRun(plan, context, { ...run, tainted });
+  const { store, services } = attempt.context;
+  const planner = { ...attempt.context, planFormats };
+  const wrap = wrapFor(plan, planner, new Taint(tainted, { isFixed: true }));
+  const resources = {
+    ask: (question: Parameters<Attempt["ask"]>[0]) => attempt.ask(question),
+    store,
+    today: dayAt(Date.parse(run.createdAt)),
+    files: services?.files,
+  };
+  const tools = await toolsOf(plan, planner, {
+    wrap: { ...wrap, owner: run.id },
+    own: planFormatOf(planFormats, plan.format).own?.tools(resources) ?? [],
+    toolbox: attempt.toolbox,
+  });
   const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
   const read = planFormatOf(planFormats, plan.format).reads?.(plan) ?? [];
   const needs = needsOf(checked, read).filter((name) => new scopes.ScopedStore(store).glance(name));
@@ -110,7 +114,9 @@ function needsOf({ plan, inherits }: CheckedPlan, read: readonly string[]): read
   return [...new Set([...referred, ...read.filter((name) => !own.has(name))])];
 }
 
-export type Planner = Pick<RunContext, "agent" | "store" | "services" | "planFormats">;
+export interface Planner extends Pick<Attempt["context"], "agent" | "store" | "services"> {
+  readonly planFormats: readonly PlanFormat[];
+}
 
 /** The tools that a plan may call: the agent's, the runtime's own, and those of the plan's format. */
 export interface PlanTools {
@@ -138,33 +144,10 @@ export async function toolsToCheck(plan: Plan, planner: Planner): Promise<PlanTo
   return toolsOf(plan, planner, { wrap: wrapFor(plan, planner, new Taint()), own: [] });
 }
 
-async function toolsToRun(
-  plan: Plan,
-  context: RunContext,
-  run: Pick<RunRecord, "id" | "createdAt"> & { readonly tainted: boolean },
-): Promise<PlanTools> {
-  const { agent, model, redact, store, account, services = {}, planFormats } = context;
-  const equip = () => Promise.resolve(withOwnTools(agent));
-  const step = { ...json.compact({ agent, model, redact }), equip };
-  const ask: AskModel = (question) => askAgent(context, step, question);
-  const resources = json.compact({
-    ask,
-    store,
-    today: dayAt(Date.parse(run.createdAt)),
-    files: services.files,
-  });
-  const taint = new Taint(run.tainted, { isFixed: true });
-  return toolsOf(plan, context, {
-    wrap: { ...wrapFor(plan, context, taint), owner: run.id },
-    own: planFormatOf(planFormats, plan.format).own?.tools(resources) ?? [],
-    toolbox: { ask: askAgentFor(context), onCall: () => account.spend.add("toolCalls", 1) },
-  });
-}
-
 interface Parts {
   readonly wrap: wraps.WrapOptions;
   readonly own: readonly runtimeTools.RuntimeTool[];
-  readonly toolbox?: toolboxes.ToolboxOptions;
+  readonly toolbox?: Attempt["toolbox"];
 }
 
 async function toolsOf(
