@@ -42,7 +42,6 @@ export { VariableList } from "./turn/history/variable-list.ts";
 export { variableUrl } from "./turn/history/receive-message.ts";
 export type * as eventLogs from "./turn/log/event-log.ts";
 export type { TurnHead } from "./turn/log/journal.ts";
-
 export type { Plan, PlanCall, PlanFormatName, PlanOutput } from "./turn/plan.ts";
 export * as accounts from "./turn/spend/account.ts";
 export { spentBefore } from "./turn/spend/spend.ts";

@@ -16,8 +16,7 @@ import { Account } from "./spend/account.ts";
 import { isTaintedPrompt } from "./prompts.ts";
 import { Steps } from "./steps.ts";
 import { type ModelAnswer, withOwnTools } from "./delegate-tool.ts";
-import { askAgent, askAgentFor, type ModelQuestion } from "./sub-turn.ts";
-import type { ToolboxOptions } from "./toolbox.ts";
+import { askAgent, type ModelQuestion, toolboxFor } from "./sub-turn.ts";
 import type { TurnEnd, TurnOptions, TurnContext } from "./turn-context.ts";
 import {
   type ApprovalResponse,
@@ -196,7 +195,7 @@ class Turn {
       state: this.#state,
       window,
       outline: compacted,
-      toolbox: { ask: askAgentFor(context) },
+      toolbox: attempt.toolbox,
       // Frame ids differ between attempts, so text ids must differ too.
       idSuffix: head.firstAttempt === undefined ? "" : `~${head.attempt}`,
     });
@@ -385,10 +384,8 @@ export class Attempt {
     return new Attempt(options, compact({ ...headFor(options, id), kind: "run" as const, paused }));
   }
 
-  /** Options for the toolbox of a run, whose calls are counted, and may ask other agents. */
-  get toolbox(): ToolboxOptions {
-    const { account } = this.context;
-    return { ask: askAgentFor(this.context), onCall: () => account.spend.add("toolCalls", 1) };
+  get toolbox() {
+    return toolboxFor(this.context);
   }
 
   /** Asks the attempt's own agent one question. Rejects as `askAgent` does. */
@@ -492,15 +489,10 @@ export class Attempt {
 
 function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
   if (last?.needs === undefined) return last?.paused;
-  const { id, needs, post, counts, asker } = last;
+  const { id, needs, post, asker } = last;
   // The conversation's total already includes what the turn spent.
-  return compact({
-    id,
-    needs,
-    post,
-    asker,
-    counts: counts && { ...counts, spent: NOTHING_SPENT },
-  });
+  const counts = last.counts && { ...last.counts, spent: NOTHING_SPENT };
+  return compact({ id, needs, post, asker, counts });
 }
 
 /** Creates the head of an attempt that is not a retry. */

@@ -12,6 +12,7 @@ import { withUser } from "../../store/user-variables.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import type { TurnOptions } from "../../turn/turn-context.ts";
 import { compact } from "../../value/json.ts";
+import { ofTenant } from "../auth/forwarded-identity.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { userScopeOf } from "../user-object.ts";
@@ -28,20 +29,18 @@ import type { ToolCall } from "../../turn/waiting-calls.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import type { Frame } from "../../turn/log/turn-log.ts";
 
-/** The start of a turn or plan run. */
-export interface TurnStart extends QueueSlot {
+/** The start of an attempt at a turn or plan run. */
+interface AttemptStart extends QueueSlot, ObservedTurn {
   /** Chooses the agent. Throws for a request that has become invalid while it waited. */
   readonly chooseNow: () => ChosenAgent;
-  /** The header of the request that led to the turn. */
-  readonly traceparent?: ObservedTurn["traceparent"];
   /** The post that led to the turn. */
   readonly post?: Post;
-}
-
-interface AttemptStart extends TurnStart, ObservedTurn {
   /** Calls that began before this attempt. */
   readonly calls?: Iterable<ToolCall>;
 }
+
+/** The start of a turn, which has no id yet. */
+export type TurnStart = Omit<AttemptStart, "conversation" | "turn">;
 
 /** A run that begins or has waited for a person, or one that a crash has interrupted. */
 type RunPlace =
@@ -79,10 +78,10 @@ export function queueRecovered<Result>(
   head: TurnHead,
   work: (start: AttemptStart, recoveredLog: RecoveredLog) => Promise<Result>,
 ): QueuedTurn<Result> {
-  const { id: turn, kind, agent: name, conversation, trace: traceparent } = head;
+  const { id: turn, kind, agent: name, asker, conversation, trace: traceparent } = head;
   const about = { conversation, turn, kind, traceparent, recovered: true } as const;
   const chooseNow = () => {
-    const choice = { name, asked: context.askedOf(head) };
+    const choice = { name, asked: context.askedBy(ofTenant(asker, context), conversation) };
     try {
       return context.chooseAgent(choice);
     } catch (error) {
@@ -121,7 +120,11 @@ export async function attempt<Result>(
     equipped = await chosen.equip(signal, turn);
     const { agent } = equipped;
     const user = userScopeOf(context, chosen.asked);
-    const { findAgent, ...services } = context.servicesFor({ ...chosen.asked, turn });
+    const services = context.servicesFor({ ...chosen.asked, turn });
+    // What a called agent does belongs to the turn or run.
+    const findAgent = (name: string) => {
+      return { ...services.findAgent(name), onChunk: recordTools(data.events, subject) };
+    };
     const result = await work({
       ...start,
       ...chosen,
@@ -132,13 +135,7 @@ export async function attempt<Result>(
       journal: data.journal,
       asker: { tenant, ...compact({ principal, claims }) },
       emit: recordTools(data.events, subject, calls),
-      services: {
-        ...services,
-        // What a called agent does belongs to the turn or run.
-        ...(findAgent && {
-          findAgent: (name) => ({ ...findAgent(name), onChunk: recordTools(data.events, subject) }),
-        }),
-      },
+      services: { ...services, findAgent },
       spendLimits: context.setup.spendLimits,
       leases: context.leases,
       keyPrefix: String(context.state.id),
@@ -201,13 +198,9 @@ function recordTools(
       events.add({ type: "tool.called", ...about, tool, toolCallId });
     } else if (chunk.type === "tool-output-available" || chunk.type === "tool-output-error") {
       const { toolCallId } = chunk;
-      const tool = tools.get(toolCallId) ?? "";
-      if (chunk.type === "tool-output-available") {
-        events.add({ type: "tool.done", ...about, tool, toolCallId });
-      } else {
-        const code = codeIn(chunk.errorText);
-        events.add({ type: "tool.failed", ...about, tool, toolCallId, code });
-      }
+      const call = { ...about, tool: tools.get(toolCallId) ?? "", toolCallId };
+      if (chunk.type === "tool-output-available") events.add({ type: "tool.done", ...call });
+      else events.add({ type: "tool.failed", ...call, code: codeIn(chunk.errorText) });
     }
   };
 }

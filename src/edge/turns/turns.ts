@@ -39,11 +39,6 @@ interface Asking {
   readonly traceparent: string | null;
 }
 
-/** Facts about the request. */
-interface RequestDetails extends Asking {
-  readonly post: Post | undefined;
-}
-
 /** A conversation's turns: requested over HTTP, or recovered after a crash. */
 export class Turns {
   readonly #context: ConversationContext;
@@ -63,12 +58,10 @@ export class Turns {
     const requested = await this.begin(turn, { asker, traceparent: headers.get("traceparent") });
     const isWritten = turn.approvals?.some(({ input, patch }) => (input ?? patch) !== undefined);
     if (isWritten === true) await begunOrFailed(requested);
-    const variables = () => this.#context.store.list({ last: limits.maxPageSize });
-    const toResponse = (result: Awaited<RequestedTurn["result"]>) =>
-      turnResponse(result, variables());
     return respond(headers.get("accept"), {
       ...requested,
-      toResponse,
+      toResponse: (result) =>
+        turnResponse(result, this.#context.store.list({ last: limits.maxPageSize })),
       place: placeIn(this.#context, "turn"),
     });
   }
@@ -92,7 +85,7 @@ export class Turns {
 
   /** Chooses the agent. Throws known errors now, because a stream that has begun has no status. */
   #choose(turn: TurnRequest, asker: Identity): ChosenAgent {
-    const { approvals, agent, isRepeated, message } = turn;
+    const { approvals, agent, isRepeated, message, conversation = "" } = turn;
     const { data, queue } = this.#context;
     const answersStoredQuestion = isRepeated === true && message === undefined;
     // A question does not need the earlier messages.
@@ -101,24 +94,20 @@ export class Turns {
     if (answersStoredQuestion && newest === undefined) throw nothingToRepeat();
     if (isRepeated === true && data !== undefined) requireLastTurn(turn, data.history);
     if (approvals !== undefined && !queue.isRunning) decidedIn(data?.history, approvals);
-    const { conversation = "" } = turn;
     // A turn that waited continues with its own agent, for the one who asked.
     const waited =
       approvals === undefined ? undefined : waitedHead(newest?.id, data?.journal.head());
-    const identity =
-      waited === undefined
-        ? asker
-        : ofTenant(waited.asker ?? { tenant: asker.tenant }, this.#context);
+    const owner = waited && ofTenant(waited.asker ?? { tenant: asker.tenant }, this.#context);
     return this.#context.chooseAgent({
       name: approvals === undefined ? agent : newest?.agent,
-      asked: this.#context.askedBy(identity, conversation),
+      asked: this.#context.askedBy(owner ?? asker, conversation),
     });
   }
 
   #enqueue(
     turn: TurnRequest,
     chosen: ChosenAgent,
-    { post, traceparent, asker }: RequestDetails,
+    { post, traceparent, asker }: Asking & { readonly post: Post | undefined },
   ): RequestedTurn {
     const { queue, plans } = this.#context;
     const { whenBusy } = chosen.agent;
@@ -167,8 +156,7 @@ export class Turns {
       const { events } = start.data;
       recordRemains(events, head, start.log.slice(0, 0));
       events.add({ type: "turn.recovered", turn: head.id });
-      const { calls } = recoveredLog;
-      return attempt(this.#context, { ...start, calls }, (options) => {
+      return attempt(this.#context, { ...start, calls: recoveredLog.calls }, (options) => {
         this.#context.onTurnBegin();
         return recoverTurn(options, recoveredLog);
       });

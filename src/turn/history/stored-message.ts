@@ -47,19 +47,12 @@ export function toUIMessage(message: StoredMessage, form: MessageForm): UIMessag
   return compact({ id, role, parts: shown, metadata });
 }
 
-interface AnswerEnd {
-  readonly finishReason: FinishReason;
-  readonly error?: PublicError;
-  readonly isStopped: boolean;
-}
-
 /** How the turn of an answer ended, as its metadata say. */
-export function endOf({ metadata, finishReason = "stop" }: StoredMessage): AnswerEnd {
-  const { error, stopped } = isObject(metadata) ? metadata : {};
-  const isStopped = stopped === true;
-  if (error === undefined) return { finishReason, isStopped };
-  const code = codeOf({ code: error });
-  return { finishReason: "error", isStopped, error: { code, message: errorCodes[code].title } };
+export function endOf({ metadata, finishReason: reason = "stop" }: StoredMessage) {
+  const { error: given, stopped } = isObject(metadata) ? metadata : {};
+  const code = given === undefined ? undefined : codeOf({ code: given });
+  const error: PublicError | undefined = code && { code, message: errorCodes[code].title };
+  return { finishReason: error ? "error" : reason, error, isStopped: stopped === true } as const;
 }
 
 /**

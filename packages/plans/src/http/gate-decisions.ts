@@ -1,14 +1,10 @@
 import { ByrefError } from "../../../../src/errors.ts";
 import { nothingWaits, openGates } from "../plan/gates.ts";
-import type { GateDecision, RunRecord } from "../plan/plan-record.ts";
+import type { RunRecord } from "../plan/plan-record.ts";
+import type { RunDecisions } from "../run/plan-turn.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
 import { json } from "../../../../src/internal.ts";
 import type { TurnRequest } from "../../../../src/internal-edge.ts";
-
-interface DecidedGates {
-  readonly record: RunRecord;
-  readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
-}
 
 /**
  * The decisions in a post on gates that a run waits for; undefined if there are none. Throws `conflict` if
@@ -17,7 +13,7 @@ interface DecidedGates {
 export function decidedGates(
   plans: PlanStore,
   { approvals = [], run }: TurnRequest,
-): DecidedGates | undefined {
+): ({ readonly record: RunRecord } & Pick<RunDecisions, "decisions">) | undefined {
   // Runs and plans are large: one of each is in memory at a time.
   const open = Array.from(plans.openRuns(), (record): OpenRun => {
     const { plan } = plans.get(record.plan) ?? {};

@@ -51,7 +51,6 @@ import {
 import { checkMessage, exchangeIn, runMessage } from "./message-program.ts";
 import { programTools } from "./run-program-tool.ts";
 import {
-  type StoredMessage,
   type TurnHead,
   type runtimeTools,
   turnAgents,
@@ -277,7 +276,7 @@ export class Plans implements contexts.ConversationPlans {
     }
     const { plan } = this.#recordsWith(run).required(stored.record.plan);
     const { store } = this.#context;
-    const view = await runViewOf(plan, stored, { store });
+    const view = await runViewOf(plan, stored, store);
     // Besides the results, its own conversation has what calls have made, the input and what they kept.
     const labels = joinedLabels(store.list().filter(({ tool }) => tool === undefined));
     return { run: view, labels, ...json.compact({ text: answerOf(plan, view) }) };
@@ -413,8 +412,8 @@ export class Plans implements contexts.ConversationPlans {
     // An agent that a run calls starts no other run: programs could start one another without end.
     const running = this.isRunning ? [] : await programTools(this.#context, agent, wrap);
     if (Object.keys(agent.tools).length === 0) return running;
-    const proposing = proposePlanTool(agent, {
-      propose: (proposer, proposal) => this.#propose(proposer, proposal),
+    const proposing = proposePlanTool({
+      propose: (proposal) => this.#propose(agent, proposal),
       keep: (record) => this.#keep(record),
     });
     return [proposing, ...running];
@@ -440,7 +439,7 @@ export class Plans implements contexts.ConversationPlans {
   async #proposalFrom(source: PlanSource, agent: turnAgents.Agent): Promise<Proposal> {
     const { history, store } = this.#context.requireExisting();
     const { syntaxes = ["dollar"] } = turnAgents.wrapOptionsFor(agent);
-    const messages = messagesOf(history.between(0, history.lastSeq()));
+    const messages = history.between(0, history.lastSeq());
     return { format: "json", ...(await planFrom(source, { messages, store, syntaxes })) };
   }
 
@@ -495,7 +494,7 @@ export class Plans implements contexts.ConversationPlans {
     const { result } = live;
     return respond(headers.get("accept"), {
       ...live,
-      result: result.then((run) => runViewOf(plan, run, { store: this.#context.store })),
+      result: result.then((run) => runViewOf(plan, run, this.#context.store)),
       toResponse: (view) => Response.json(view),
       place: placeIn(this.#context, "run"),
     });
@@ -516,12 +515,6 @@ export class Plans implements contexts.ConversationPlans {
     this.#context.data?.events.add({ type, plan: id, ...json.compact({ principal }) });
     await this.#context.settle();
   }
-}
-
-function* messagesOf(
-  sized: Iterable<{ readonly message: StoredMessage }>,
-): Generator<StoredMessage> {
-  for (const { message } of sized) yield message;
 }
 
 /** A run's place in the queue: its id, its agent, and who asks. */

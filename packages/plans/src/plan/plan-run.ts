@@ -48,7 +48,7 @@ export interface PlanRunOptions {
   /** Called for each change of a call, within its commit. */
   readonly onCall?: (id: string, state: CallState) => void;
   /** Called and awaited before a tool is called. If it throws, the call fails. */
-  readonly onStart?: (() => Promise<void>) | undefined;
+  readonly onStart?: () => Promise<void>;
   readonly observer?: Observer | undefined;
 }
 

@@ -26,8 +26,10 @@ export interface PlanSource {
   readonly isAlone?: boolean;
 }
 
+type Messages = Iterable<{ readonly message: StoredMessage }>;
+
 interface PastConversation {
-  readonly messages: Iterable<StoredMessage>;
+  readonly messages: Messages;
   readonly store: VariableStore;
   readonly syntaxes: Syntaxes;
 }
@@ -205,7 +207,7 @@ interface ConversationPast {
 
 /** Reads the calls of all messages, or of those up to an answer. Failed calls, and calls without a result, are left out. */
 function pastOf(
-  messages: Iterable<StoredMessage>,
+  messages: Messages,
   store: Pick<VariableStore, "list">,
   answer?: string,
 ): ConversationPast {
@@ -215,7 +217,7 @@ function pastOf(
   const times: { readonly at: number; readonly createdAt: string }[] = [];
   let question = "";
   let found: ConversationPast["answer"];
-  for (const message of messages) {
+  for (const { message } of messages) {
     times.push({ at: steps.length, createdAt: message.createdAt });
     if (message.role === "user") question = textsOf(message).join("\n");
     for (const part of message.parts) {

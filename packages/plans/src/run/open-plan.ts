@@ -15,7 +15,6 @@ import {
   scopes,
   type wraps,
   toolCalls,
-  type runtimeTools,
   toolboxes,
   turnAgents,
 } from "../../../../src/internal-tool.ts";
@@ -36,24 +35,14 @@ export async function openPlan(
   { plan, tainted = false }: PlanRecord,
   run: Pick<RunRecord, "id" | "createdAt"> & Partial<Pick<RunRecord, "needs">>,
 ): Promise<OpenedPlan> {
-  const { store, services } = attempt.context;
+  const { store } = attempt.context;
+  const { id, createdAt, needs: known = [] } = run;
   const planner = { ...attempt.context, planFormats };
-  const wrap = wrapFor(plan, planner, new Taint(tainted, { isFixed: true }));
-  const resources = {
-    ask: (question: Parameters<Attempt["ask"]>[0]) => attempt.ask(question),
-    store,
-    today: dayAt(Date.parse(run.createdAt)),
-    files: services?.files,
-  };
-  const tools = await toolsOf(plan, planner, {
-    wrap: { ...wrap, owner: run.id },
-    own: planFormatOf(planFormats, plan.format).own?.tools(resources) ?? [],
-    toolbox: attempt.toolbox,
-  });
-  const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
+  const tools = await toolsOf(plan, planner, { attempt, id, createdAt, tainted });
+  const checked = await requireValid(plan, tools, { store, known });
   const read = planFormatOf(planFormats, plan.format).reads?.(plan) ?? [];
   const needs = needsOf(checked, read).filter((name) => new scopes.ScopedStore(store).glance(name));
-  for (const name of needs) store.holds.hold(run.id, name);
+  for (const name of needs) store.holds.hold(id, name);
   return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
 }
 
@@ -139,53 +128,54 @@ export function planFormatOf(
   throw new ByrefError("bad_configuration", message);
 }
 
-/** Tools for checking a plan. They cannot run. */
-export async function toolsToCheck(plan: Plan, planner: Planner): Promise<PlanTools> {
-  return toolsOf(plan, planner, { wrap: wrapFor(plan, planner, new Taint()), own: [] });
+interface ToolsRun extends Pick<RunRecord, "id" | "createdAt"> {
+  readonly attempt: Attempt;
+  readonly tainted: boolean;
 }
 
-interface Parts {
-  readonly wrap: wraps.WrapOptions;
-  readonly own: readonly runtimeTools.RuntimeTool[];
-  readonly toolbox?: Attempt["toolbox"];
-}
-
-async function toolsOf(
+/** The tools of a plan in a run. Without a run they are for checking the plan, and cannot run. */
+export async function toolsOf(
   plan: Plan,
-  { agent, services = {}, planFormats }: Planner,
-  { wrap, own, toolbox: how }: Parts,
+  { agent, store, services = {}, planFormats }: Planner,
+  run?: ToolsRun,
 ): Promise<PlanTools> {
-  // Plans cannot propose plans, because a person could not approve those in advance, or run programs.
-  const { planTools: _, ...others } = services;
   const planFormat = planFormatOf(planFormats, plan.format);
   const { plain = {}, isAlone = false } = planFormat.own ?? {};
-  const toolbox = await toolboxes.openToolbox(agent, wrap, { ...others, ...how });
-  const wrapped = await toolCalls.wrapRuntimeTools(own, wrap);
-  const toolNames = Object.keys(toolbox.plain);
-  const hasFiles = services.files !== undefined;
+  const { syntaxes, order, remakes = false } = plan;
+  const wrap: wraps.WrapOptions = {
+    ...turnAgents.wrapOptionsFor({ ...agent, outputPath: false }),
+    store,
+    taint: new Taint(run?.tainted, { isFixed: run !== undefined }),
+    syntaxes,
+    // A call that is made again reads its references as its model wrote them.
+    ...(remakes ? {} : { unknown: order === "data" ? "error" : "keep" }),
+    ...(run && { owner: run.id }),
+  };
+  // Plans cannot propose plans, because a person could not approve those in advance, or run programs.
+  const { planTools: _, ...others } = services;
+  const toolbox = await toolboxes.openToolbox(agent, wrap, { ...others, ...run?.attempt.toolbox });
+  const { files } = services;
+  const own =
+    run &&
+    planFormat.own?.tools({
+      ask: (question) => run.attempt.ask(question),
+      store,
+      today: dayAt(Date.parse(run.createdAt)),
+      files,
+    });
+  const wrapped = await toolCalls.wrapRuntimeTools(own ?? [], wrap);
+  const about = { toolNames: Object.keys(toolbox.plain), hasFiles: files !== undefined };
   const effectsOf = (name: string) => toolbox.effectsOf(name);
   return {
     plain: isAlone ? plain : { ...plain, ...toolbox.plain },
-    findings: planFormat.findings?.(plan, { toolNames, hasFiles }) ?? [],
+    findings: planFormat.findings?.(plan, about) ?? [],
     // An agent's tool takes precedence over a tool of the format.
     get: (name) => (isAlone ? undefined : toolbox.get(name)) ?? wrapped.get(name),
     effectsOf(call) {
       const { tool } = call;
       if (!isAlone && toolbox.get(tool) !== undefined) return effectsOf(tool);
-      const ownEffects = own.find(({ name }) => name === tool)?.effects ?? "none";
+      const ownEffects = own?.find(({ name }) => name === tool)?.effects ?? "none";
       return planFormat.effectsOf?.(call, effectsOf) ?? ownEffects;
     },
-  };
-}
-
-function wrapFor(plan: Plan, { agent, store }: Planner, taint: Taint): wraps.WrapOptions {
-  const { syntaxes, order, remakes = false } = plan;
-  return {
-    ...turnAgents.wrapOptionsFor({ ...agent, outputPath: false }),
-    store,
-    taint,
-    syntaxes,
-    // A call that is made again reads its references as its model wrote them.
-    ...(remakes ? {} : { unknown: order === "data" ? "error" : "keep" }),
   };
 }

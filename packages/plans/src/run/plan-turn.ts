@@ -196,13 +196,7 @@ export async function cancelRun(
   const { plan } = plans.required(record.plan);
   const calls = closedCalls(plan, record, reason);
   const ended = { ...record, status: "cancelled", calls } as const;
-  await commitOutcome({ store, plan, record: ended }, (outcome) => {
-    journal.atomically(() => {
-      const { record: closed, state } = outcome.commit();
-      plans.saveRun(closed);
-      plans.saveState(record.id, state);
-    });
-  });
+  await commitOutcome({ plans, store, plan, record: ended }, (close) => journal.atomically(close));
   store.holds.release(record.id);
 }
 
@@ -278,14 +272,12 @@ class PlanTurn {
     const { plans, attempt } = this.#options;
     const { store, emit } = attempt.context;
     const { plan } = this.#plan;
-    await commitOutcome({ store, plan, record: this.#record }, (outcome) => {
+    await commitOutcome({ plans, store, plan, record: this.#record }, (close) => {
       attempt.end(() => {
-        const { record, state, streamed } = outcome.commit();
+        const { record, streamed } = close();
         this.#record = record;
         const { status } = record;
         const isOpen = status === "running" || status === "waiting";
-        plans.saveRun(record);
-        if (!isOpen) plans.saveState(record.id, state);
         plans.setStatus(this.#plan.id, this.#planStatus());
         emit({ type: "data-run", data: this.#shown(streamed), transient: true });
         const end = {

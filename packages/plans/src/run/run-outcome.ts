@@ -1,5 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, codeOf, type ErrorCode, messageOf } from "../../../../src/errors.ts";
+import type { PlanStore } from "../plan/plan-store.ts";
 import { nameInRun } from "../plan/run-names.ts";
 import { type CallState, isOpenRun, type RunRecord, type RunResult } from "../plan/plan-record.ts";
 import {
@@ -45,22 +46,12 @@ interface RunOutcome {
   readonly streamed: Json;
 }
 
-export interface PreparedOutcome {
-  /** Commits everything or throws. Call it in a transaction. Ends the run's own variables. */
-  commit(): RunOutcome;
-  discard(): void;
-}
-
 /**
  * Prepares the outcome. A waiting run passes on nothing yet. A result that the conversation cannot accept
- * stays under the run's own name. Rejects with errors that may be temporary, for example a bucket that does
- * not respond.
+ * stays under the run's own name. `commit` commits everything or throws: call it in a transaction. It ends the run's own
+ * variables. Rejects with errors that may be temporary, for example a bucket that does not respond.
  */
-export async function prepareOutcome({
-  store,
-  plan,
-  record: given,
-}: OutcomeOptions): Promise<PreparedOutcome> {
+export async function prepareOutcome({ store, plan, record: given }: OutcomeOptions) {
   const endings: Ending[] = [];
   const discard = () => {
     for (const { write } of endings) write?.discard();
@@ -89,17 +80,15 @@ export async function prepareOutcome({
     const isKept = others.status === "failed" && others.keep && problems.length === 0;
     const ended = isKept ? { ...others, results } : others;
     const record = plan.format === "template" ? withWritten(ended, results) : ended;
-    const state = resultOf(
-      parts.map(({ info, written = info, ...part }) => ({
-        ...part,
-        handle: { $var: written.name },
-      })),
-    );
-    const streamed = parts.map(({ info, shown, output, written }) => {
-      const shortened = streamedPart({ info, shown, output }, record, written?.name);
-      return { output, shown: shortened, handle: handleOf(info, shown, written?.name) };
+    const kept = parts.map((part) => {
+      return { ...part, handle: { $var: (part.written ?? part.info).name } };
     });
-    return { record, state, streamed: resultOf(streamed) };
+    const streamed = parts.map((part) => {
+      const name = part.written?.name;
+      const handle = handleOf(part.info, part.shown, name);
+      return { ...part, shown: streamedPart(part, record, name), handle };
+    });
+    return { record, state: resultOf(kept), streamed: resultOf(streamed) };
   };
   return { commit, discard };
 }
@@ -121,16 +110,21 @@ function withWritten(record: RunRecord, results: readonly RunResult[]): RunRecor
   return { ...record, calls: Object.fromEntries(calls) };
 }
 
-/** Prepares the outcome, and calls `commit` in a transaction. Tries again on `conflict`. */
+/** Calls `commit`, which stores the outcome in a transaction. Tries again on `conflict`. */
 export async function commitOutcome(
-  options: OutcomeOptions,
-  commit: (outcome: PreparedOutcome) => void,
+  { plans, ...options }: OutcomeOptions & { readonly plans: PlanStore },
+  commit: (store: () => Omit<RunOutcome, "state">) => void,
 ): Promise<void> {
   const { store } = options;
   return retryConflicts(store, async () => {
     const outcome = await prepareOutcome(options);
     try {
-      return commit(outcome);
+      return commit(() => {
+        const { state, ...ended } = outcome.commit();
+        plans.saveRun(ended.record);
+        if (!isOpenRun(ended.record)) plans.saveState(ended.record.id, state);
+        return ended;
+      });
     } catch (error) {
       store.forget();
       outcome.discard();
@@ -310,7 +304,7 @@ interface ResultPart {
  * whole part.
  */
 function streamedPart(
-  { info, shown, output }: Omit<ResultPart, "handle">,
+  { info, shown, output }: ResultPart,
   record: RunRecord,
   name: string | undefined,
 ): Json | undefined {
