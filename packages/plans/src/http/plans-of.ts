@@ -75,25 +75,21 @@ export function* planLines(data: ConversationData): Generator<contexts.PlanLine>
   }
 }
 
-/** Stores a line of a file. Throws `bad_import`. */
+/**
+ * Stores a line of a file. A running run is closed, because the outcome of its calls is unknown. One that has failed
+ * cannot be retried. Throws `bad_import`.
+ */
 export function takePlanLine(data: ConversationData, line: contexts.PlanLine): void {
+  const plans = plansOf(data);
   // The casts remove the schemas' statement that absent fields may be undefined.
-  if (line.type === "plan") takePlan(data, line.plan as unknown as PlanRecord);
-  else takeRun(data, line as unknown as StoredRun);
-}
-
-function takePlan(data: ConversationData, plan: PlanRecord): void {
-  const plans = plansOf(data);
-  if (plans.get(plan.id) !== undefined) throw badImport("It contains a plan twice.");
-  plans.add(plan);
-}
-
-/** A running run is closed, because the outcome of its calls is unknown. One that has failed cannot be retried. */
-function takeRun(data: ConversationData, { record: taken, input, state }: StoredRun): void {
+  if (line.type === "plan") {
+    const plan = line.plan as unknown as PlanRecord;
+    if (plans.get(plan.id) !== undefined) throw badImport("It contains a plan twice.");
+    return plans.add(plan);
+  }
+  const { record: taken, input, state } = line as unknown as StoredRun;
   const { results: _, ...record } = taken;
-  const plans = plansOf(data);
-  const plan = plans.get(record.plan);
-  if (plan === undefined || plans.run(record.id) !== undefined) {
+  if (plans.get(record.plan) === undefined || plans.run(record.id) !== undefined) {
     throw badImport("It contains a run twice or without its plan.");
   }
   plans.addRun(record, input);

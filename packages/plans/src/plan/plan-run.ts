@@ -122,7 +122,11 @@ export class PlanRun {
       });
       await Promise.race([news, ...this.#running.values()]);
     }
-    if (signal.aborted) this.#skipRest("The run was cancelled.");
+    const reason = "The run was cancelled.";
+    for (const [index, call] of signal.aborted ? checked.calls.entries() : []) {
+      const isLeft = this.#stateOf(index).status === "waiting";
+      if (isLeft) this.#setCall(call, { status: "skipped", reason });
+    }
     this.#set({ status: this.#statusAtEnd() });
   }
 
@@ -178,7 +182,9 @@ export class PlanRun {
       const wasSame = begun.pin === undefined || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
       // A cancelled run does not wait for it.
-      await this.#options.onStart?.().catch((error: unknown) => this.#unlessStopped(error));
+      await this.#options.onStart?.().catch((error: unknown) => {
+        if (!this.#signal.aborted) throw error;
+      });
       if (this.#signal.aborted) return;
       const { gate, shown } = stateIn(this.record, call.id);
       this.#setCall(checked, {
@@ -211,10 +217,6 @@ export class PlanRun {
     }
   }
 
-  #unlessStopped(error: unknown): void {
-    if (!this.#signal.aborted) throw error;
-  }
-
   #optionsFor({ call, target }: CheckedCall): wraps.CallOptions {
     const { keyPrefix, observer, checked } = this.#options;
     return {
@@ -238,17 +240,12 @@ export class PlanRun {
   }
 
   #inRun({ operator, places }: saveTargets.SaveTarget): saveTargets.SaveTarget {
-    return {
-      operator,
-      places: places.map((place) => {
-        const name = this.#nameOf(place.name);
-        return name === place.name ? place : { ...place, name, run: this.record.id };
-      }),
-    };
-  }
-
-  #nameOf(name: string): string {
-    return nameInRun(this.record.id, name, this.#options.checked.plan.runNames);
+    const run = this.record.id;
+    const inRun = places.map((place) => {
+      const name = nameInRun(run, place.name, this.#options.checked.plan.runNames);
+      return name === place.name ? place : { ...place, name, run };
+    });
+    return { operator, places: inRun };
   }
 
   /** Restarts or fails a call that had begun when a crash cut it off. */
@@ -265,13 +262,6 @@ export class PlanRun {
       isOpenRun(this.record) &&
       waitsFor(this.#options.checked.plan, this.record, gate)
     );
-  }
-
-  #skipRest(reason: string): void {
-    for (const [index, call] of this.#options.checked.calls.entries()) {
-      const isLeft = this.#stateOf(index).status === "waiting";
-      if (isLeft) this.#setCall(call, { status: "skipped", reason });
-    }
   }
 
   async #ask(call: CheckedCall, gate: string): Promise<void> {

@@ -56,7 +56,9 @@ export async function startRun(options: RunOptions, start: NewRun): Promise<Stor
   const { plans, attempt, events } = options;
   const { store, now, asker } = attempt.context;
   const { plan, id, input, keep, isTrusted, retries } = start;
-  const failed = retries ? requireFailed(plans.run(id)?.record) : undefined;
+  const failed = retries ? plans.run(id)?.record : undefined;
+  if (retries && failed?.status !== "failed")
+    throw new ByrefError("conflict", "Only a failed run can be retried.");
   const about = failed ?? { id, createdAt: new Date(now()).toISOString() };
   const opened = await openPlan(options, plan, about);
   const { needs } = opened;
@@ -64,7 +66,7 @@ export async function startRun(options: RunOptions, start: NewRun): Promise<Stor
   const record: RunRecord = failed
     ? recordToRetry(opened, failed)
     : { ...first, status: "running" };
-  const turn = new PlanTurn(options, { plan, opened, record });
+  const turn = new PlanTurn(options, plan, opened, record);
   const writes: stores.PreparedWrite[] = [];
   try {
     const name = nameInRun(id, "input", []);
@@ -99,11 +101,6 @@ export function requireApproved({ id, status }: Pick<PlanRecord, "id" | "status"
       ? "propose it again."
       : `it must be approved first: POST …/plans/${id}/approve.`;
   throw new ByrefError("plan_not_approved", `The plan is ${status}; ${advice}`);
-}
-
-function requireFailed(record: RunRecord | undefined): RunRecord {
-  if (record?.status === "failed") return record;
-  throw new ByrefError("conflict", "Only a failed run can be retried.");
 }
 
 /** What a failed run has not done waits again, and so do its approvals; a denial stays. */
@@ -156,7 +153,7 @@ export async function resumeRun(
   if (!decisions.some(([gate]) => waitsFor(plan.plan, record, gate))) throw nothingWaits();
   const opened = await openPlan(options, plan, record);
   const continued: RunRecord = { ...record, status: "running" };
-  const turn = new PlanTurn(options, { plan, opened, record: continued });
+  const turn = new PlanTurn(options, plan, opened, continued);
   attempt.resume(() => {
     for (const [gate, { approved }] of decisions) onTaken(gate, approved);
     events.flush();
@@ -182,7 +179,7 @@ export async function recoverRun(options: RunOptions): Promise<StoredRun> {
   } catch (thrown) {
     error ??= publicTextOf(thrown);
   }
-  const turn = new PlanTurn(options, { plan, opened, record });
+  const turn = new PlanTurn(options, plan, opened, record);
   attempt.retry(options.onBegin);
   return error === undefined ? turn.run() : turn.giveUp(error);
 }
@@ -206,20 +203,19 @@ interface CancelOptions {
   readonly journal: { atomically(work: () => void): void };
 }
 
-interface BegunRun {
-  readonly plan: PlanRecord;
-  /** Undefined if the plan cannot run any more. */
-  readonly opened: OpenedPlan | undefined;
-  readonly record: RunRecord;
-}
-
 class PlanTurn {
   readonly #options: RunOptions;
   readonly #plan: PlanRecord;
   readonly #opened: OpenedPlan | undefined;
   #record: RunRecord;
 
-  constructor(options: RunOptions, { plan, opened, record }: BegunRun) {
+  /** `opened`: undefined if the plan cannot run any more. */
+  constructor(
+    options: RunOptions,
+    plan: PlanRecord,
+    opened: OpenedPlan | undefined,
+    record: RunRecord,
+  ) {
     this.#options = options;
     this.#plan = plan;
     this.#opened = opened;
