@@ -136,9 +136,11 @@ export class PlanRun {
     for (let hasChanged = true; hasChanged;) {
       hasChanged = false;
       for (const [index, call] of checked.calls.entries()) {
-        if (this.#stateOf(index).status !== "waiting" || this.#running.has(index)) continue;
+        const { status, gate } = this.#stateOf(index);
+        if (status !== "waiting" || this.#running.has(index)) continue;
         if (checked.plan.order === "written" && !this.#isNext(index)) break;
-        if (this.#awaitsApproval(index)) continue;
+        // It waits for a person.
+        if (gate !== undefined && this.#decisionOn(gate) === undefined) continue;
         const ready = this.#readinessOf(call);
         if (ready.kind === "skipped") {
           this.#setCall(call, { status: "skipped", reason: ready.reason });
@@ -294,11 +296,6 @@ export class PlanRun {
       text: policies.approvalRequest(about).input,
       digest: await toolInputs.digestOf(resolved),
     };
-  }
-
-  #awaitsApproval(index: number): boolean {
-    const { gate } = this.#stateOf(index);
-    return gate !== undefined && this.#decisionOn(gate) === undefined;
   }
 
   /**

@@ -175,12 +175,13 @@ describe("a failed run that is retried", () => {
 
   it("has each effect once and ends, wherever the process dies", async () => {
     const ends = new Set<number>();
-    for (let turns = 0; turns < 24; turns += 2) {
+    // Each call takes more turns of the event loop than there are between two kills.
+    for (let turns = 0; turns < 32; turns += 2) {
       let isBroken = true;
       const effects = new Map<string, number>();
       const { runtime, run } = await counting(async (number, key) => {
         if (isBroken && number === 2) boom();
-        await settle(2);
+        await settle(4);
         effects.set(key, number);
         return number;
       }, "idempotent");
