@@ -56,6 +56,9 @@ export async function startRun(options: RunOptions, start: NewRun): Promise<Stor
   const { plans, attempt, events } = options;
   const { store, now, asker } = attempt.context;
   const { plan, id, input, keep, isTrusted, retries } = start;
+  // The run was queued; the plan may be cancelled meanwhile, and until it begins.
+  const requireStill = () => requireApproved({ id: plan.id, status: plans.statusOf(plan.id) });
+  requireStill();
   const failed = retries ? plans.run(id)?.record : undefined;
   if (retries && failed?.status !== "failed")
     throw new ByrefError("conflict", "Only a failed run can be retried.");
@@ -75,8 +78,7 @@ export async function startRun(options: RunOptions, start: NewRun): Promise<Stor
       writes.push(await restoreResult(store, result, { run: id, plan: plan.plan }));
     }
     attempt.begin(() => {
-      // The run was queued; the plan may have been cancelled meanwhile.
-      requireApproved({ id: plan.id, status: plans.statusOf(plan.id) });
+      requireStill();
       const by = json.compact({ principal: asker?.principal });
       events.add({ type: "run.started", plan: plan.id, run: id, ...by });
       options.onBegin();

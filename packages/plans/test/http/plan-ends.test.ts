@@ -1,7 +1,7 @@
 import { tool } from "ai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { json } from "../../../../test/support/edge.ts";
+import { json, problemIn } from "../../../../test/support/edge.ts";
 import { withRuntime } from "../../../../test/support/own-runtime.ts";
 import { approved, decide, planning, planTools, runOf } from "../../../../test/support/planning.ts";
 
@@ -13,10 +13,7 @@ const gated = [
 
 describe("how a run ends", () => {
   it("a plan that is proposed while the conversation is deleted leaves nothing broken", async () => {
-    let release = () => {};
-    const ruled = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { promise: ruled, resolve: release } = Promise.withResolvers<void>();
     const seen = { isAsked: false };
     const approvesPlan = async ({ name }: { name?: string }) => {
       if (name !== "slow") return false;
@@ -47,6 +44,22 @@ describe("how a run ends", () => {
       ]).toSatisfy(([status, plans]: number[]) => (status === 201) === (plans === 1));
     });
   });
+
+  it("a run whose plan is cancelled while it waits for its turn does not begin", () =>
+    withRuntime(planning(planTools()), async (own) => {
+      const id = await approved(own, gated);
+      const { context } = own.conversation().parts;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      void context.enqueue(() => promise);
+      const init = json({}, { accept: "application/json" });
+      const running = own.call("POST", `${ROOT}/${id}/run`, init);
+      await vi.waitUntil(() => !context.queue.isLast);
+      await own.call("POST", `${ROOT}/${id}/cancel`);
+      resolve();
+      await problemIn(await running, "plan_not_approved");
+      const plan = await (await own.call("GET", `${ROOT}/${id}`)).json();
+      expect(plan).toMatchObject({ status: "cancelled", runs: [] });
+    }));
 
   it.each(["after a call that takes long", "after it has waited for a person"])(
     "a trusted output stays trusted beside an untrusted one: %s",

@@ -107,14 +107,8 @@ describe("the state of earlier plans", () => {
 
 it("a waiting run's own variables can be read over HTTP, but not changed", () =>
   withRuntime(planning(), async (own) => {
-    const calls = [
-      {
-        _tool: "echo",
-        value: { to: "†input.to", ok: "†approvals.legal" },
-        _outputPath: "†state.x",
-      },
-    ];
-    const id = await approved(own, calls);
+    const value = { to: "†input.to", ok: "†approvals.legal" };
+    const id = await approved(own, [{ _tool: "echo", value, _outputPath: "†state.x" }]);
     const run = await runOf(own, id, { input: { to: "alice" } });
     const name = `input_${run.id}`;
     const at = `/conversations/c/variables/${name}`;

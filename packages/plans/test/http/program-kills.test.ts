@@ -175,7 +175,6 @@ describe("a failed run that is retried", () => {
 
   it("has each effect once and ends, wherever the process dies", async () => {
     const ends = new Set<number>();
-    // Each call takes more turns of the event loop than there are between two kills.
     for (let turns = 0; turns < 32; turns += 2) {
       let isBroken = true;
       const effects = new Map<string, number>();
@@ -248,7 +247,10 @@ it.each([1, 2, 3])(
     const { runs } = (await list.json()) as { runs: { id: string }[] };
     expect(runs).toHaveLength(1);
     const run = await runtime.ask("GET", `/programs/p/runs/${runs[0]?.id}`);
-    expect(programRunView().parse(await run.json()).state).toEqual({ n1: 1, n2: 2, n3: 3 });
+    const { state, conversation } = programRunView().parse(await run.json());
+    expect(state).toEqual({ n1: 1, n2: 2, n3: 3 });
+    const events = await runtime.ask("GET", `/conversations/${conversation}/events`);
+    expect(await events.text()).toContain('"run.recovered"');
   },
 );
 
