@@ -9,7 +9,6 @@ import type { Plan } from "../../src/turn/plan.ts";
 import { PlanRun, type PlanRunOptions } from "../../packages/plans/src/plan/plan-run.ts";
 import { nameInRun } from "../../packages/plans/src/plan/run-names.ts";
 import type { CallState, RunRecord } from "../../packages/plans/src/plan/plan-record.ts";
-import { planTools } from "./planning.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { ScopedStore } from "../../src/tool/scoped-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
@@ -54,7 +53,11 @@ export const planRun = (given: Given & Partial<PlanRunOptions>): PlanRun =>
 
 /** The tools of `test/cases/workflows/plans.json`, and one that says where it writes. */
 export const specified: ToolSet = {
-  ...planTools(),
+  echo: tool({ inputSchema: z.object({ value: z.any() }), execute: ({ value }) => value as Json }),
+  add: tool({
+    inputSchema: z.object({ a: z.number(), b: z.number() }),
+    execute: ({ a, b }) => a + b,
+  }),
   verify: tool({
     inputSchema: z.object({ userId: z.string() }),
     execute: ({ userId: id }) =>
@@ -66,6 +69,12 @@ export const specified: ToolSet = {
       _outputPath: at.startsWith("[") ? `$state${at}` : `†state.${at}`,
       value: value as Json,
     }),
+  }),
+  fail: tool({
+    inputSchema: z.object({}),
+    execute: (): string => {
+      throw new Error("boom");
+    },
   }),
 };
 
