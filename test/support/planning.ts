@@ -18,11 +18,13 @@ import { json } from "./edge.ts";
 import type { NodeRuntime } from "./node-runtime.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
 import { programView } from "../../packages/plans/src/http/program-schemas.ts";
+import { specified } from "./plan-runs.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 import { chunksIn } from "./turn-client.ts";
 
 /** Returns the tools that the plans of the tests call. `seen` collects their inputs. */
 export function planTools(seen: Json[] = []): ToolSet {
+  const { add, fail } = specified as { add: ToolSet[string]; fail: ToolSet[string] };
   return {
     echo: tool({
       inputSchema: z.object({ value: z.any() }),
@@ -31,16 +33,8 @@ export function planTools(seen: Json[] = []): ToolSet {
         return value as Json;
       },
     }),
-    add: tool({
-      inputSchema: z.object({ a: z.number(), b: z.number() }),
-      execute: ({ a, b }) => a + b,
-    }),
-    fail: tool({
-      inputSchema: z.object({}),
-      execute: (): string => {
-        throw new Error("boom");
-      },
-    }),
+    add,
+    fail,
   };
 }
 

@@ -58,6 +58,8 @@ describe("_after", () => {
       expect(next.at(-1)).toMatchObject({ status: "waiting" });
       const last = await streamed(await decide(own, "money", { approved: true }));
       expect(last.at(-1)).toMatchObject({ status: "done", state: { done: [1, 2] } });
+      const events = await (await own.call("GET", "/conversations/c/events")).text();
+      expect(events.match(/"approval.granted","run":"/g)).toHaveLength(2);
     });
   });
 

@@ -113,14 +113,8 @@ describe("the state of earlier plans", () => {
 
 it("a waiting run's own variables can be read over HTTP, but not changed", () =>
   withRuntime(planning(), async (own) => {
-    const calls = [
-      {
-        _tool: "echo",
-        value: { to: "†input.to", ok: "†approvals.legal" },
-        _outputPath: "†state.x",
-      },
-    ];
-    const id = await approved(own, calls);
+    const value = { to: "†input.to", ok: "†approvals.legal" };
+    const id = await approved(own, [{ _tool: "echo", value, _outputPath: "†state.x" }]);
     const run = await runOf(own, id, { input: { to: "alice" } });
     const name = `input_${run.id}`;
     const at = `/conversations/c/variables/${name}`;
@@ -143,10 +137,7 @@ const gated = [
 
 describe("how a run ends", () => {
   it("a plan that is proposed while the conversation is deleted leaves nothing broken", async () => {
-    let release = () => {};
-    const ruled = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { promise: ruled, resolve: release } = Promise.withResolvers<void>();
     const seen = { isAsked: false };
     const approvesPlan = async ({ name }: { name?: string }) => {
       if (name !== "slow") return false;
@@ -177,6 +168,22 @@ describe("how a run ends", () => {
       ]).toSatisfy(([status, plans]: number[]) => (status === 201) === (plans === 1));
     });
   });
+
+  it("a run whose plan is cancelled while it waits for its turn does not begin", () =>
+    withRuntime(planning(planTools()), async (own) => {
+      const id = await approved(own, gated);
+      const { context } = own.conversation().parts;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      void context.enqueue(() => promise);
+      const init = json({}, { accept: "application/json" });
+      const running = own.call("POST", `${ROOT}/${id}/run`, init);
+      await vi.waitUntil(() => !context.queue.isLast);
+      await own.call("POST", `${ROOT}/${id}/cancel`);
+      resolve();
+      await problemIn(await running, "plan_not_approved");
+      const plan = await (await own.call("GET", `${ROOT}/${id}`)).json();
+      expect(plan).toMatchObject({ status: "cancelled", runs: [] });
+    }));
 
   it.each(["after a call that takes long", "after it has waited for a person"])(
     "a trusted output stays trusted beside an untrusted one: %s",

@@ -189,12 +189,12 @@ describe("a failed run that is retried", () => {
 
   it("has each effect once and ends, wherever the process dies", async () => {
     const ends = new Set<number>();
-    for (let turns = 0; turns < 24; turns += 2) {
+    for (let turns = 0; turns < 32; turns += 2) {
       let isBroken = true;
       const effects = new Map<string, number>();
       const { runtime, run } = await counting(async (number, key) => {
         if (isBroken && number === 2) boom();
-        await settle(2);
+        await settle(4);
         effects.set(key, number);
         return number;
       }, "idempotent");
@@ -247,7 +247,10 @@ it.each([1, 2, 3])(
     expect(done).toEqual([1, 2, 3]);
     const [run, ...others] = await runsOf(runtime);
     expect(others).toEqual([]);
-    expect((await look(runtime, "p", run?.id)).state).toEqual({ n1: 1, n2: 2, n3: 3 });
+    const { state, conversation } = await look(runtime, "p", run?.id);
+    expect(state).toEqual({ n1: 1, n2: 2, n3: 3 });
+    const events = await runtime.ask("GET", `/conversations/${conversation}/events`);
+    expect(await events.text()).toContain('"run.recovered"');
   },
 );
 
