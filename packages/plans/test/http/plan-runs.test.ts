@@ -181,9 +181,42 @@ describe("how a run ends", () => {
       await own.call("POST", `${ROOT}/${id}/cancel`);
       resolve();
       await problemIn(await running, "plan_not_approved");
-      const plan = await (await own.call("GET", `${ROOT}/${id}`)).json();
-      expect(plan).toMatchObject({ status: "cancelled", runs: [] });
+      expect(await planOf(own, id)).toMatchObject({ status: "cancelled", runs: [] });
     }));
+
+  it("a run whose plan is cancelled while it is prepared does not begin", () =>
+    withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      const { store } = own.conversation().parts.context;
+      const prepare = store.prepare.bind(store);
+      store.prepare = async (write) => {
+        await own.call("POST", `${ROOT}/${id}/cancel`);
+        return prepare(write);
+      };
+      const init = json({}, { accept: "application/json" });
+      const response = await own.call("POST", `${ROOT}/${id}/run`, init);
+      await problemIn(response, "plan_not_approved");
+      expect(await planOf(own, id)).toMatchObject({ status: "cancelled", runs: [] });
+    }));
+
+  it("what an agent does that it calls is in the events of the run, once", () => {
+    const steps = [{ tool: "echo", input: { value: 1 } }, "Done."];
+    const options = planning(planTools(), { steps, agent: { delegates: ["planner"] } });
+    return withRuntime(options, async (own) => {
+      const ask = { _tool: "delegate", agent: "planner", task: "Echo." };
+      const { id } = await runOf(own, await approved(own, [ask]));
+      const response = await own.call("GET", "/conversations/c/events");
+      const { events } = await response.json<{ events: { run?: string }[] }>();
+      expect(events.filter(({ run }) => run === id)).toMatchObject([
+        { type: "run.started" },
+        { type: "tool.called", tool: "delegate" },
+        { type: "tool.called", tool: "echo" },
+        { type: "tool.done", tool: "echo" },
+        { type: "tool.done", tool: "delegate" },
+        { type: "run.done" },
+      ]);
+    });
+  });
 
   it.each(["after a call that takes long", "after it has waited for a person"])(
     "a trusted output stays trusted beside an untrusted one: %s",
