@@ -281,26 +281,32 @@ describe("a person's decisions on a run", () => {
     });
   });
 
-  it("a turn that waits during a run keeps its counts, and is counted once", async () => {
+  it("a turn that waits during a run keeps its counts, its values and its post, and is counted once", async () => {
     const { paid, tools, policy } = payingPlanner();
     const tokens = { input: 2, output: 1 };
     const steps = [
-      [toolCall("pay", { amount: 5 }), finish("tool-calls", tokens)],
+      [toolCall("pay", { amount: "$sum" }), finish("tool-calls", tokens)],
       [finish("stop", tokens)],
       [finish("stop", tokens)],
     ];
     const options = planning(tools, { agent: { policy }, steps });
     const spend = { conversation: { modelCalls: 3, tokens: 9 } };
     await withRuntime({ ...options, spend }, async (own) => {
-      const ask = async (message: string) =>
-        (await own.call("POST", "/conversations/c/messages", json({ message }))).text();
+      const ask = async (text: string) => {
+        const message = { id: text, role: "user", parts: [{ type: "text", text }] };
+        return (await own.call("POST", "/conversations/c/messages", json({ message }))).text();
+      };
+      await own.call("PUT", "/conversations/c/variables/sum", json(5));
       await ask("Pay.");
       const gate = approvalIn(own);
       await runOf(own, await approved(own, [{ _tool: "echo", value: 1 }]));
       own.wakeAgain();
+      await own.awake();
+      expect(own.conversation().parts.context.store.holds.has("sum")).toBe(true);
       const answer = await (await decide(own, gate, { approved: true })).text();
       expect(answer).toContain('"totalTokens":6');
       expect(paid).toEqual([5]);
+      expect(await ask("Pay.")).toContain('"totalTokens":6');
       expect(await ask("Hello.")).toContain('"type":"finish"');
     });
   });
