@@ -27,7 +27,7 @@ export { keptInput, settingOf } from "./tool/variables/set-variable.ts";
 
 // Turns: agents, prompts, the durable log, and what a plan's run has in common with a turn.
 export * as turnAgents from "./turn/agent.ts";
-export { Attempt, headFor, type AttemptEnd } from "./turn/turn.ts";
+export type { Attempt } from "./turn/turn.ts";
 export { type ModelAnswer, withOwnTools } from "./turn/delegate-tool.ts";
 export { finderTool } from "./turn/find-tools.ts";
 export type { PromptDescription } from "./turn/describe-prompt.ts";
@@ -35,20 +35,17 @@ export type * as receipts from "./turn/history/answer-receipt.ts";
 export { changedIn } from "./turn/history/message-parts.ts";
 export * as guides from "./turn/history/guide.ts";
 export { KEPT_AS } from "./turn/history/shown-variables.ts";
-export type { StoredMessage } from "./turn/history/stored-message.ts";
+export { endOf, type StoredMessage } from "./turn/history/stored-message.ts";
 export type * as timelines from "./turn/history/timeline.ts";
 export { VariableList, VARIABLES_TAG } from "./turn/history/variable-list.ts";
 export { variableUrl } from "./turn/history/receive-message.ts";
 export type * as eventLogs from "./turn/log/event-log.ts";
-export type { JournalEntry, TurnHead } from "./turn/log/journal.ts";
-export { type RecoveredLog, giveUpReason } from "./turn/log/recovery.ts";
-
+export type { TurnHead } from "./turn/log/journal.ts";
 export type { Plan, PlanCall, PlanFormatName, PlanOutput } from "./turn/plan.ts";
 export * as accounts from "./turn/spend/account.ts";
-export { NOTHING_SPENT, spentBefore } from "./turn/spend/spend.ts";
-export { askAgent, askAgentFor, type AskModel } from "./turn/sub-turn.ts";
+export { spentBefore } from "./turn/spend/spend.ts";
+export type { AskModel } from "./turn/sub-turn.ts";
 export * as toolboxes from "./turn/toolbox.ts";
-export type * as turnContexts from "./turn/turn-context.ts";
 export { waitingCalls, withoutWaiting } from "./turn/waiting-calls.ts";
 
 // Diffs of lines, which need `diff`.

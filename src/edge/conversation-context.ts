@@ -18,7 +18,6 @@ import type { QuotaService, Cost, SpendLimits } from "../turn/spend/spend.ts";
 import type { MakeCodeTool, PlatformServices, QueryTools } from "../turn/toolbox.ts";
 import type { Bindings } from "./app-env.ts";
 import { ConversationData, type Retention } from "./conversation-data.ts";
-import { ofTenant } from "./auth/forwarded-identity.ts";
 import { conversationIn, indexedIdIn, isImport } from "./conversation-of.ts";
 import { Deletion } from "./deletion.ts";
 import { ConversationIndex, leasesOf, throttled } from "./directory/directory-client.ts";
@@ -31,7 +30,7 @@ import { R2Blobs } from "./platform/r2-blobs.ts";
 import { filesIn } from "./platform/r2-files.ts";
 import { requireNumbers, type Settings, settingsOf } from "./settings.ts";
 import { Telemetry } from "./telemetry/telemetry.ts";
-import { type AgentSetup, chooseAgent } from "./turns/chosen-agent.ts";
+import { type AgentChoice, type AgentSetup, chooseAgent } from "./turns/chosen-agent.ts";
 import { type QueuedTurn, type RunningTurn, TurnQueue } from "./turns/turn-queue.ts";
 import type { TurnRequest } from "./turns/turn-request.ts";
 
@@ -233,15 +232,13 @@ export class ConversationContext {
     return { ...identity, conversation, env: this.env };
   }
 
-  /** The same for a turn or a run that continues. */
-  askedOf(head: Pick<TurnHead, "conversation"> & { asker?: Identity | undefined }): AgentContext {
-    return this.askedBy(ofTenant(head.asker, this), head.conversation);
+  /** The named agent, or the default one. Throws `not_found` and `bad_configuration`. */
+  chooseAgent(choice: AgentChoice) {
+    return chooseAgent(this.setup, this.settings, choice);
   }
 
   /** Services for the runtime's own tools in a turn. */
-  servicesFor(
-    asked: AgentContext,
-  ): PlatformServices & Required<Pick<PlatformServices, "findAgent">> {
+  servicesFor(asked: AgentContext) {
     const { env, prefix, setup, queries, plans } = this;
     const files = filesIn(env, prefix, (file) =>
       this.data?.events.add({ type: "file.saved", file }),
@@ -249,10 +246,10 @@ export class ConversationContext {
     return {
       code: setup.code,
       ...(plans && { planTools: (agent, wrap) => plans.toolsFor(agent, wrap) }),
-      findAgent: (name) => chooseAgent(setup, this.settings, { name, asked }),
+      findAgent: (name) => this.chooseAgent({ name, asked }),
       ...(files && { files }),
       ...(queries && { queries: (wrap) => queries.toolsFor(wrap) }),
-    };
+    } satisfies PlatformServices;
   }
 
   /** Creates data that no other part can see. */

@@ -31,7 +31,7 @@ export interface CalledAgent {
   readonly model: LanguageModel;
   readonly equip: (signal: AbortSignal) => Promise<Equipped>;
   /** Removes secrets, such as the model's key, from error texts. */
-  readonly redact?: (text: string) => string;
+  readonly redact?: ((text: string) => string) | undefined;
   /** Receives chunks about the agent's tool calls. Only the calling agent receives its texts. */
   readonly onChunk?: (chunk: UIMessageChunk) => void;
 }

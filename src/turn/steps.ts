@@ -59,12 +59,8 @@ export class Steps {
   /** Prepares the tools and the past messages, once. */
   async open(): Promise<void> {
     if (this.#opened !== undefined) return;
-    const { account } = this.#context;
-    const { id, taint, prompt: own } = this.#state;
-    const onCall = () => account.spend.add("toolCalls", 1);
-    const toolbox = { ...this.#options.toolbox, onCall };
-    const options = { ...this.#options, toolbox, taint, owner: id, own };
-    const prompts = await openPrompts(this.#context, options);
+    const { id: owner, taint, prompt: own } = this.#state;
+    const prompts = await openPrompts(this.#context, { ...this.#options, taint, owner, own });
     const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
     const { tools } = prompts;
     const remaker = this.#remaker;

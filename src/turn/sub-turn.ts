@@ -42,10 +42,11 @@ export type AskModel = (question: ModelQuestion) => Promise<ModelAnswer>;
 type Question = Pick<ModelQuestion, "prompt" | "call" | "texts"> &
   Partial<Pick<ModelQuestion, "tools" | "variables">>;
 
-/** Returns the function with which an agent of this turn calls another. */
-export function askAgentFor(context: TurnContext): AskAgent {
+/** Options for the tools of a turn or run: its agent calls others, and the tool calls of code are counted. */
+export function toolboxFor(context: TurnContext) {
   const depth = (context.depth ?? 0) + 1;
-  return (calledAgent, question) => askAgent({ ...context, depth }, calledAgent, question);
+  const ask: AskAgent = (called, question) => askAgent({ ...context, depth }, called, question);
+  return { ask, onCall: () => context.account.spend.add("toolCalls", 1) };
 }
 
 /**
@@ -115,7 +116,7 @@ async function answerOf(
     idSuffix: "",
     variables: () => variables && given(variables),
     toolbox: {
-      ask: askAgentFor(asker),
+      ...toolboxFor(asker),
       adapt: (tool) => unattended(tool, question),
       // The question named these tools, and a run's own variables are not in the list of variables.
       showsAll: tools !== undefined || scope?.ownsResults === true,

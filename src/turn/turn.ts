@@ -16,7 +16,8 @@ import { TurnState } from "./log/turn-state.ts";
 import { Account } from "./spend/account.ts";
 import { isTaintedPrompt } from "./prompts.ts";
 import { Steps } from "./steps.ts";
-import { askAgentFor } from "./sub-turn.ts";
+import { type ModelAnswer, withOwnTools } from "./delegate-tool.ts";
+import { askAgent, type ModelQuestion, toolboxFor } from "./sub-turn.ts";
 import type { TurnEnd, TurnOptions, TurnContext } from "./turn-context.ts";
 import {
   type ApprovalResponse,
@@ -25,7 +26,14 @@ import {
   withoutWaiting,
 } from "./waiting-calls.ts";
 import type { Change } from "../store/variable.ts";
-import { leaseKeyOf, leaseOf, openLease, Spend, spentBefore } from "./spend/spend.ts";
+import {
+  leaseKeyOf,
+  leaseOf,
+  NOTHING_SPENT,
+  openLease,
+  Spend,
+  spentBefore,
+} from "./spend/spend.ts";
 
 export interface Question {
   /** The id of the answer's message. Default: a new id. */
@@ -126,7 +134,7 @@ export async function resumeTurn(
  * finished it, else recovers its tool calls. Rejects only if the storage fails.
  */
 export async function recoverTurn(options: TurnOptions, recoveredLog: RecoveredLog) {
-  const attempt = Attempt.next(options);
+  const attempt = Attempt.next(options, recoveredLog);
   const { id, approvals, repeats } = attempt.head;
   if (repeats !== undefined) options.history.repeat(repeats);
   const newest = approvals === undefined ? undefined : options.history.newest();
@@ -136,8 +144,8 @@ export async function recoverTurn(options: TurnOptions, recoveredLog: RecoveredL
   attempt.retry(() => {
     if (isOpenStep) turn.steps.resetStep();
   });
-  const reason = giveUpReason(recoveredLog);
-  if (reason !== undefined) return turn.end("error", { code: "turn_failed", message: reason });
+  const { failure } = attempt;
+  if (failure !== undefined) return turn.end("error", { code: "turn_failed", message: failure });
   if (isOpenStep) return turn.run();
   if (approvals !== undefined && recoveredLog.entries.length === 0) {
     return turn.run((steps) => steps.decide(decidedIn(options.history, approvals)));
@@ -183,7 +191,7 @@ class Turn {
       state: this.#state,
       window,
       outline: compacted,
-      toolbox: { ask: askAgentFor(context) },
+      toolbox: attempt.toolbox,
       // Frame ids differ between attempts, so text ids must differ too.
       idSuffix: head.firstAttempt === undefined ? "" : `~${head.attempt}`,
     });
@@ -305,7 +313,7 @@ class Turn {
 /** The reasons that a provider gives for an answer that is not complete. */
 const CUT: ReadonlySet<FinishReason> = new Set(["length", "content-filter", "other"]);
 
-export interface AttemptEnd extends Pick<TurnEnd, "status" | "code" | "limit" | "finishReason"> {
+interface AttemptEnd extends Pick<TurnEnd, "status" | "code" | "limit" | "finishReason"> {
   /** Default: the cost once the end is committed. */
   readonly cost?: TurnEnd["cost"];
   /** Set if the attempt waits for a person: the fields that its head keeps until then. */
@@ -318,13 +326,16 @@ export interface AttemptEnd extends Pick<TurnEnd, "status" | "code" | "limit" | 
  */
 export class Attempt {
   readonly head: TurnHead;
-  readonly context: TurnContext;
+  readonly context: TurnContext & Pick<TurnOptions, "asker" | "keyPrefix">;
+  /** Why the work is not tried again after a crash. Undefined if it is. */
+  readonly failure: string | undefined;
   readonly #options: TurnOptions;
   readonly #timeout = new AbortController();
 
-  constructor(options: TurnOptions, head: TurnHead) {
+  constructor(options: TurnOptions, head: TurnHead, recoveredLog?: RecoveredLog) {
     const { store, log, emit, spendLimits = {}, leases, now } = options;
     this.head = head;
+    this.failure = recoveredLog && giveUpReason(recoveredLog);
     this.#options = options;
     const signal = AbortSignal.any([options.signal, this.#timeout.signal]);
     const lease = leases && openLease(leases, leaseKeyOf(head), now, signal);
@@ -343,10 +354,30 @@ export class Attempt {
     };
   }
 
-  static next(options: TurnOptions): Attempt {
+  /** The attempt after a crash, from the recovered log. */
+  static next(options: TurnOptions, recoveredLog: RecoveredLog): Attempt {
     const last = options.journal.head();
     if (last === undefined) throw new ByrefError("internal", "There is no turn to continue.");
-    return new Attempt(options, nextAttempt(last));
+    const next = new Attempt(options, nextAttempt(last), recoveredLog);
+    const counted = recoveredLog.entries.at(-1)?.state;
+    if (counted !== undefined) next.context.account.restore(counted);
+    return next;
+  }
+
+  /** The first attempt at a run. It replaces a turn that may wait for a person and can continue afterwards. */
+  static ofRun(options: TurnOptions, id: string): Attempt {
+    const paused = pausedIn(options.journal.head());
+    return new Attempt(options, compact({ ...headFor(options, id), kind: "run" as const, paused }));
+  }
+
+  get toolbox() {
+    return toolboxFor(this.context);
+  }
+
+  /** Asks the attempt's own agent one question. Rejects as `askAgent` does. */
+  ask(question: ModelQuestion): Promise<ModelAnswer> {
+    const equip = () => Promise.resolve(withOwnTools(this.context.agent));
+    return askAgent(this.context, { ...this.context, equip }, question);
   }
 
   /** The time-out error that ended the attempt, or undefined. */
@@ -444,8 +475,16 @@ export class Attempt {
   }
 }
 
+function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
+  if (last?.needs === undefined) return last?.paused;
+  const { id, needs, post, asker } = last;
+  // The conversation's total already includes what the turn spent.
+  const counts = last.counts && { ...last.counts, spent: NOTHING_SPENT };
+  return compact({ id, needs, post, asker, counts });
+}
+
 /** Creates the head of an attempt that is not a retry. */
-export function headFor(options: TurnOptions, id: string): TurnHead {
+function headFor(options: TurnOptions, id: string): TurnHead {
   const { journal, agent, asker, conversation, trace } = options;
   const last = journal.head();
   return compact({

@@ -77,6 +77,27 @@ it.each<{ what: string; options?: Partial<RuntimeOptions>; bindings?: object; co
   expect(events.at(-1)).toMatchObject({ type: "turn.failed", code });
 });
 
+it("a run that a crash interrupted ends if there are no plans any more, and has failed when there are again", async () => {
+  const runtime = new NodeRuntime(before());
+  const proposed = json({ calls: [{ _tool: "look" }] });
+  const response = await runtime.ask("POST", "/conversations/c/plans", proposed);
+  const { id } = (await response.json()) as { id: string };
+  void runtime.ask("POST", `/conversations/c/plans/${id}/run`, json({}));
+  await vi.waitUntil(() => looks > 0 && runtime.objectOf("c").isRinging);
+  runtime.kill();
+  const { plans: _, ...left } = before();
+  runtime.start({ ...left, model: model() });
+  const eventsOf = () => got<{ events: readonly ConversationEvent[] }>(runtime, "/events");
+  await vi.waitUntil(async () => (await eventsOf()).events.at(-1)?.type === "run.failed");
+  expect((await eventsOf()).events.at(-1)).toMatchObject({ code: "bad_configuration" });
+  const said = await runtime.ask("POST", "/conversations/c/messages", json({ message: "Look" }));
+  expect(await said.text()).toContain("I cannot look.");
+  runtime.kill();
+  runtime.start(before());
+  const error = expect.stringContaining("outcome_unknown: ");
+  expect(await got(runtime, `/plans/${id}`)).toMatchObject({ runs: [{ status: "failed", error }] });
+});
+
 it("turns that a restart has interrupted together go on within two seconds, and at once where a client asks", async () => {
   NodeObject.isSpread = true;
   onTestFinished(() => void (NodeObject.isSpread = false));

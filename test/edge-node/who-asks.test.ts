@@ -102,6 +102,14 @@ function runtimeWith(steps: readonly Step[], more: Partial<RuntimeOptions> = {})
 
 const PLAN = { calls: [{ _tool: "tickets", _outputPath: "†found" }] };
 
+/** Runs a plan, and returns what is answered. */
+async function ranFor(user: string, { ask }: Pick<ReturnType<typeof runtimeWith>, "ask">) {
+  const { text: made } = await ask(user, "POST /conversations/c/plans", PLAN);
+  const { id } = JSON.parse(made) as { id: string };
+  await ask(user, `POST /conversations/c/plans/${id}/approve`, {});
+  return (await ask(user, `POST /conversations/c/plans/${id}/run`, {})).text;
+}
+
 /** How a tool can be called. Each returns what it answered to the user. */
 const CALLERS: Readonly<Record<string, (user: string) => Promise<string>>> = {
   turn: async (user) => {
@@ -122,13 +130,7 @@ const CALLERS: Readonly<Record<string, (user: string) => Promise<string>>> = {
     await say(user);
     return JSON.stringify(model.calls[2]?.prompt);
   },
-  plan: async (user) => {
-    const { ask } = runtimeWith([]);
-    const { text: made } = await ask(user, "POST /conversations/c/plans", PLAN);
-    const { id } = JSON.parse(made) as { id: string };
-    await ask(user, `POST /conversations/c/plans/${id}/approve`, {});
-    return (await ask(user, `POST /conversations/c/plans/${id}/run`, {})).text;
-  },
+  plan: (user) => ranFor(user, runtimeWith([])),
   "a client of the gateway": async (user) => {
     const { ask } = runtimeWith([]);
     const rpc = (method: string, params: object, from = user) => {
@@ -174,6 +176,14 @@ it("an approval that another person decides runs the call for the one who asked,
   expect(started.map(({ principal }) => principal)).toEqual(["ada", "ada"]);
   // Another tenant's question about the same tool needs no approval.
   expect((await ask("globex/gus", `GET /conversations/c/messages`)).text).not.toContain("ada");
+});
+
+it("so does one that is decided after the run of a plan by another person", async () => {
+  const { ask, say, lastPrompt } = runtimeWith([called("close"), SAID]);
+  const [, approval] = /"approvalId":"([^"]+)"/u.exec((await say("acme/ada")).text) ?? [];
+  expect(await ranFor("acme/boss", { ask })).toContain("Printer of boss");
+  await ask("acme/boss", `POST /conversations/c/approvals/${approval}`, { approved: true });
+  expect(lastPrompt()).toContain("closed for ada");
 });
 
 it("who asked is not stored any longer than a turn needs it", async () => {

@@ -18,21 +18,21 @@ import { json } from "./edge.ts";
 import type { NodeRuntime } from "./node-runtime.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
 import { programView } from "../../packages/plans/src/http/program-schemas.ts";
+import { specified } from "./plan-runs.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 import { chunksIn } from "./turn-client.ts";
 import { toolOf } from "./tool-of.ts";
 
 /** Returns the tools that the plans of the tests call. `seen` collects their inputs. */
 export function planTools(seen: Json[] = []): ToolSet {
+  const { add, fail } = specified as { add: ToolSet[string]; fail: ToolSet[string] };
   return {
     echo: toolOf({ value: z.any() }, ({ value }) => {
       seen.push(value as Json);
       return value as Json;
     }),
-    add: toolOf({ a: z.number(), b: z.number() }, ({ a, b }) => a + b),
-    fail: toolOf({}, (): string => {
-      throw new Error("boom");
-    }),
+    add,
+    fail,
   };
 }
 

@@ -154,7 +154,7 @@ function toolboxWith(tools: ToolSet) {
       code: (options) => codeTool({ ...options, sandbox: { run: refused } }),
       files: { write: refused, read: refused, info: refused, list: refused },
       queries: (wrap) => queryTools({ databases, wrap }),
-      planTools: async (one) => [proposePlanTool(one, { propose: refused, keep: () => {} })],
+      planTools: async () => [proposePlanTool({ propose: refused, keep: () => {} })],
       findAgent: () => callable(research, scriptedModel([])),
     },
   );

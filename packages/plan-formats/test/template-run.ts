@@ -71,8 +71,7 @@ export class TemplateRuns {
   async run(text: string, input: Json = {}): Promise<RunRecord> {
     const record = await this.runOnly(text, input);
     const outcome = await prepareOutcome({ store: this.store, plan: planOf(text), record });
-    outcome.commit();
-    return outcome.record;
+    return outcome.commit().record;
   }
 
   /** Runs a template without committing its outcome. */

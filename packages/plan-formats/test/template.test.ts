@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { TemplateStep } from "../src/template/template-step.ts";
-import { readTemplate, type Template } from "../src/template/template.ts";
+import { type TemplateStep, readTemplate, type Template } from "../src/template/template.ts";
 import * as limits from "../../../src/limits.ts";
 import { planFromTemplate, PROMPT_TOOL, templateFindings } from "../src/template/templates.ts";
 import { planOf } from "./template-run.ts";

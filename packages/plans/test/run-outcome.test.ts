@@ -31,9 +31,7 @@ async function outcomeOf(
   store: MemoryStore,
   { plan = planFor([report]), record = ended() }: { plan?: Plan; record?: RunRecord } = {},
 ) {
-  const outcome = await prepareOutcome({ store, plan, record });
-  outcome.commit();
-  return outcome;
+  return (await prepareOutcome({ store, plan, record })).commit();
 }
 
 describe("the outcome of a run", () => {

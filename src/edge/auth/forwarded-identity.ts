@@ -8,7 +8,8 @@ const HEADER = "x-byref-identity";
 
 /** The header that tells a conversation's object who asks. */
 export function identityHeader(identity: Identity): [name: string, value: string] {
-  const text = encodeURIComponent(JSON.stringify(identity));
+  const { tenant, principal, claims } = identity;
+  const text = encodeURIComponent(JSON.stringify({ tenant, principal, claims }));
   if (text.length <= limits.maxIdentityChars) return [HEADER, text];
   throw new ByrefError("unauthorized", "The principal and its claims are too long.");
 }

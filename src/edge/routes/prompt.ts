@@ -7,7 +7,6 @@ import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { text } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
-import { chooseAgent } from "../turns/chosen-agent.ts";
 
 const route = "GET /agents/:name/prompt";
 const operation = {
@@ -35,7 +34,7 @@ export const objectPromptEndpoint: Endpoint<ConversationParts> = endpoint(
   async ({ params: { name }, query: { conversation = "" }, request }, { context }) => {
     const history = conversation === "" ? undefined : context.requireExisting().history;
     const asked = context.askedBy(identityIn(request.headers, context), conversation);
-    const { model, equip } = chooseAgent(context.setup, context.settings, { name, asked });
+    const { model, equip } = context.chooseAgent({ name, asked });
     const equipped = await equip(request.signal);
     try {
       const { store } = context;

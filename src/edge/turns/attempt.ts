@@ -10,36 +10,89 @@ import {
 import { withUser } from "../../store/user-variables.ts";
 import type { TurnOptions } from "../../turn/turn-context.ts";
 import { compact } from "../../value/json.ts";
+import { ofTenant } from "../auth/forwarded-identity.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
+import type { ConversationData } from "../conversation-data.ts";
 import { userScopeOf } from "../user-object.ts";
 import { logFailure, logIfFailure, placeIn } from "../log-failure.ts";
 import type { ObservedTurn } from "../telemetry/telemetry.ts";
 import type { RecordedEnd } from "../telemetry/trace.ts";
 import type { Equipped } from "../../turn/delegate-tool.ts";
-import type { ChosenAgent } from "./chosen-agent.ts";
+import type { RecoveredLog } from "../../turn/log/recovery.ts";
+import { Attempt } from "../../turn/turn.ts";
+import { type AgentChoice, type ChosenAgent, fallbackFor } from "./chosen-agent.ts";
+import type { QueuedTurn } from "./turn-queue.ts";
 import type { EvictionReason, VariableInfo } from "../../store/variable.ts";
 import type { ToolCall } from "../../turn/waiting-calls.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import type { Frame } from "../../turn/log/turn-log.ts";
 
-/** The start of a turn or plan run. */
-export interface TurnStart extends QueueSlot {
+/** The start of an attempt at a turn or plan run. */
+interface AttemptStart extends QueueSlot, ObservedTurn {
   /** Chooses the agent. Throws for a request that has become invalid while it waited. */
   readonly chooseNow: () => ChosenAgent;
-  /** The header of the request that led to the turn. */
-  readonly traceparent?: ObservedTurn["traceparent"];
   /** The post that led to the turn. */
   readonly post?: Post;
+  /** Calls that began before this attempt. */
+  readonly calls?: Iterable<ToolCall>;
 }
 
-/** A start, and where the attempt's output is recorded. */
-export interface AttemptOptions<Result> extends TurnStart, ObservedTurn {
-  /** Receives each chunk of the stream. */
-  readonly emit: (chunk: UIMessageChunk) => void;
-  /** Returns the receiver for the chunks of an agent called inside the attempt. */
-  readonly emitInner: () => (chunk: UIMessageChunk) => void;
-  /** The event that records the end. */
-  readonly ended: (result: Result) => NewEvent;
+/** The start of a turn, which has no id yet. */
+export type TurnStart = Omit<AttemptStart, "conversation" | "turn">;
+
+/** A run that begins or has waited for a person, or one that a crash has interrupted. */
+type RunPlace =
+  | (AgentChoice & { readonly id: string; readonly traceparent: string | null })
+  | { readonly recovers: TurnHead };
+
+/**
+ * Queues an attempt at a run of a feature, such as a plan's: `work` begins, resumes or retries the attempt, runs it and
+ * ends it. Throws `rate_limited` if the queue is full.
+ */
+export function queueRun<Result>(
+  context: ConversationContext,
+  place: RunPlace,
+  work: (attempt: Attempt, data: ConversationData) => Promise<Result>,
+): QueuedTurn<Result> {
+  if ("recovers" in place) {
+    return queueRecovered(context, place.recovers, (start, recoveredLog) =>
+      attempt(context, start, (options) => work(Attempt.next(options, recoveredLog), start.data)),
+    );
+  }
+  const { id: turn, traceparent, ...choice } = place;
+  const { conversation } = choice.asked;
+  const chooseNow = () => context.chooseAgent(choice);
+  const about = { conversation, turn, kind: "run", traceparent, chooseNow } as const;
+  return context.enqueue((slot) =>
+    attempt(context, { ...slot, ...about }, (options) =>
+      work(Attempt.ofRun(options, turn), slot.data),
+    ),
+  );
+}
+
+/** Queues what continues a turn or run after a crash, and after a pause. Logs its failure. */
+export function queueRecovered<Result>(
+  context: ConversationContext,
+  head: TurnHead,
+  work: (start: AttemptStart, recoveredLog: RecoveredLog) => Promise<Result>,
+): QueuedTurn<Result> {
+  const { id: turn, kind, agent: name, asker, conversation, trace: traceparent } = head;
+  const about = { conversation, turn, kind, traceparent, recovered: true } as const;
+  const chooseNow = () => {
+    const choice = { name, asked: context.askedBy(ofTenant(asker, context), conversation) };
+    try {
+      return context.chooseAgent(choice);
+    } catch (error) {
+      return fallbackFor(choice, error);
+    }
+  };
+  const queued = context.enqueue(async (slot) => {
+    const recoveredLog = slot.log.recover(slot.data.journal);
+    await context.pauseBeforeRetry(recoveredLog, slot.signal);
+    return work({ ...slot, ...about, chooseNow }, recoveredLog);
+  });
+  queued.result.catch((error: unknown) => logFailure(error, placeIn(context, kind ?? "turn")));
+  return queued;
 }
 
 /**
@@ -48,13 +101,14 @@ export interface AttemptOptions<Result> extends TurnStart, ObservedTurn {
  */
 export async function attempt<Result>(
   context: ConversationContext,
-  { data, chooseNow, emitInner, ended, ...start }: AttemptOptions<Result>,
+  { data, chooseNow, calls, ...start }: AttemptStart,
   work: (options: TurnOptions) => Promise<Result>,
 ): Promise<Result> {
   const { log, signal, cost } = start;
   const { conversation, turn, kind, queuedMs, recovered, traceparent } = start;
   const about = { conversation, turn, kind, queuedMs, recovered, traceparent };
   const watch = context.telemetry.watch(about);
+  const subject = kind === "run" ? { run: turn } : { turn };
   let equipped: Equipped | undefined;
   let end: RecordedEnd | undefined;
   try {
@@ -64,7 +118,11 @@ export async function attempt<Result>(
     equipped = await chosen.equip(signal, turn);
     const { agent } = equipped;
     const user = userScopeOf(context, chosen.asked);
-    const { findAgent, ...services } = context.servicesFor({ ...chosen.asked, turn });
+    const services = context.servicesFor({ ...chosen.asked, turn });
+    // What a called agent does belongs to the turn or run.
+    const findAgent = (name: string) => {
+      return { ...services.findAgent(name), onChunk: recordTools(data.events, subject) };
+    };
     const result = await work({
       ...start,
       ...chosen,
@@ -74,10 +132,8 @@ export async function attempt<Result>(
       history: data.history,
       journal: data.journal,
       asker: { tenant, ...compact({ principal, claims }) },
-      services: {
-        ...services,
-        findAgent: (name) => ({ ...findAgent(name), onChunk: emitInner() }),
-      },
+      emit: recordTools(data.events, subject, calls),
+      services: { ...services, findAgent },
       spendLimits: context.setup.spendLimits,
       leases: context.leases,
       keyPrefix: String(context.state.id),
@@ -96,7 +152,7 @@ export async function attempt<Result>(
         end = reached;
       },
     });
-    data.events.add(ended(result));
+    if (kind !== "run") data.events.add(turnEnded(turn, end));
     const { summarize } = equipped.agent;
     const summary = summarize && data.history.summarize(summarize, () => context.data === data);
     // No turn waits for it; if it fails, the outline stays.
@@ -116,22 +172,27 @@ export async function attempt<Result>(
   }
 }
 
+function turnEnded(turn: string, end: RecordedEnd | undefined): NewEvent {
+  if (end?.code === undefined) return { turn, type: "turn.done" };
+  return { turn, type: "turn.failed", ...compact({ code: end.code, limit: end.limit }) };
+}
+
 /** Adds an event for each tool call and outcome among the chunks that the turn emits. */
-export function recordTools(
+function recordTools(
   events: Pick<EventLog, "add">,
-  turn: string,
-  waiting: Iterable<ToolCall>,
+  about: Pick<NewEvent, "turn" | "run">,
+  waiting: Iterable<ToolCall> = [],
 ): (chunk: UIMessageChunk) => void {
   const tools = new Map(Array.from(waiting, ({ toolCallId, toolName }) => [toolCallId, toolName]));
   return (chunk) => {
     if (!("toolCallId" in chunk)) return;
     const { type, toolCallId } = chunk;
     if (type === "tool-input-available") tools.set(toolCallId, chunk.toolName);
-    const about = { turn, tool: tools.get(toolCallId) ?? "", toolCallId };
-    if (type === "tool-input-available") events.add({ type: "tool.called", ...about });
-    if (type === "tool-output-available") events.add({ type: "tool.done", ...about });
+    const call = { ...about, tool: tools.get(toolCallId) ?? "", toolCallId };
+    if (type === "tool-input-available") events.add({ type: "tool.called", ...call });
+    if (type === "tool-output-available") events.add({ type: "tool.done", ...call });
     if (type === "tool-output-error")
-      events.add({ type: "tool.failed", ...about, code: codeIn(chunk.errorText) });
+      events.add({ type: "tool.failed", ...call, code: codeIn(chunk.errorText) });
   };
 }
 
@@ -171,7 +232,7 @@ export function recordRemains(
     if (!known.has(keyOf(withShortNames(event)))) events.add(event);
   };
   for (const event of startEvents(head)) add(event);
-  const record = recordTools({ add }, head.id, []);
+  const record = recordTools({ add }, { turn: head.id });
   for (const { data } of frames) {
     // The log encoded a chunk.
     const chunk = JSON.parse(data) as UIMessageChunk;

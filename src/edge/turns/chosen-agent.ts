@@ -82,31 +82,25 @@ export function agentNamed(agents: readonly AgentDefinition[], name: string): Ag
 }
 
 /**
- * Like `chooseAgent`, for a turn or run that continues. If its agent, or something that the agent needs, is
- * unavailable, each model call fails with that error, which ends the turn or run.
+ * Stands in for an agent that is not available, or that needs something which is not, in a turn or run that continues:
+ * each call of its model fails with the error, which ends the turn or run.
  */
-export function chooseAgentOrFallback(
-  agentSetup: AgentSetup,
-  settings: () => Settings,
-  choice: AgentChoice & { readonly name: string },
+export function fallbackFor(
+  { name, asked }: AgentChoice & { readonly name: string },
+  error: unknown,
 ): ChosenAgent {
-  try {
-    return chooseAgent(agentSetup, settings(), choice);
-  } catch (error) {
-    const { name, asked } = choice;
-    const agent: Agent = { name, description: "", instructions: "", tools: {} };
-    const fail = () => Promise.reject(error);
-    const model: LanguageModelV4 = {
-      specificationVersion: "v4",
-      provider: "byref",
-      modelId: "none",
-      supportedUrls: {},
-      doGenerate: fail,
-      doStream: fail,
-    };
-    const equip = () => Promise.resolve(withOwnTools(agent));
-    return { agent, model, asked, equip, redact: (text) => text };
-  }
+  const agent: Agent = { name, description: "", instructions: "", tools: {} };
+  const fail = () => Promise.reject(error);
+  const model: LanguageModelV4 = {
+    specificationVersion: "v4",
+    provider: "byref",
+    modelId: "none",
+    supportedUrls: {},
+    doGenerate: fail,
+    doStream: fail,
+  };
+  const equip = () => Promise.resolve(withOwnTools(agent));
+  return { agent, model, asked, equip, redact: (text) => text };
 }
 
 function equipper(

@@ -1,14 +1,7 @@
 import { compact, type Json } from "../../value/json.ts";
-import {
-  type FinishReason,
-  getToolName,
-  isToolUIPart,
-  type UIMessage,
-  type UIMessageChunk,
-} from "ai";
+import { getToolName, isToolUIPart, type UIMessage, type UIMessageChunk } from "ai";
 import type { MessagePart, ToolPart } from "../../turn/history/message-parts.ts";
-import { codeOf, errorCodes } from "../../errors.ts";
-import { type StoredMessage, toUIMessage } from "../../turn/history/stored-message.ts";
+import { endOf, type StoredMessage, toUIMessage } from "../../turn/history/stored-message.ts";
 import { isSameKey, isSameQuestion, type Post } from "../../turn/history/post.ts";
 import { digestOf } from "../../tool/tool-input.ts";
 import type { TurnMetadata, TurnResult } from "../../turn/turn.ts";
@@ -86,38 +79,31 @@ function endedTurn(id: string, { history, journal }: ConversationData): Requeste
   if (message === undefined) return undefined;
   const shown = toUIMessage(message, "display");
   // Written at the end of the turn.
-  const metadata = message.metadata as StoredMetadata;
-  const { usage, savings, cost, finishReason } = metadata;
-  const end = endOf(metadata, message.finishReason);
+  const metadata = message.metadata as TurnMetadata;
+  const { usage, savings, cost, finishReason: why } = metadata;
+  const end = endOf(message);
   const isNewest = journal.head()?.id === id;
   const log = isNewest
     ? TurnLog.ended(journal)
     : TurnLog.of([
         ...chunksOf(shown),
         { type: "message-metadata", messageMetadata: metadata },
-        lastChunk(metadata, end),
+        lastChunk(end),
       ]);
-  const result = {
-    metadata: compact({ usage, savings, cost, finishReason }),
+  const { finishReason, error } = end;
+  const result = compact({
+    metadata: compact({ usage, savings, cost, finishReason: why }),
     message: shown,
-    ...end,
-  };
+    finishReason,
+    error,
+  });
   return { log, result: Promise.resolve(result), first: 0 };
 }
 
-type StoredMetadata = TurnMetadata & { readonly error?: unknown; readonly stopped?: unknown };
-type End = Pick<TurnResult, "finishReason" | "error">;
-
-function lastChunk({ stopped }: StoredMetadata, { error, finishReason }: End): UIMessageChunk {
-  if (stopped === true) return { type: "abort" };
+function lastChunk({ error, finishReason, isStopped }: ReturnType<typeof endOf>): UIMessageChunk {
+  if (isStopped) return { type: "abort" };
   if (error === undefined) return { type: "finish", finishReason };
   return { type: "error", errorText: `${error.code}: ${error.message}` };
-}
-
-function endOf({ error }: StoredMetadata, finishReason: FinishReason = "stop"): End {
-  if (error === undefined) return { finishReason };
-  const code = codeOf({ code: error });
-  return { finishReason: "error", error: { code, message: errorCodes[code].title } };
 }
 
 /** Returns the chunks from which a client builds the message when it is sent again, without the end. */

@@ -1,12 +1,10 @@
-import { ByrefError, limitOf } from "../../errors.ts";
+import { ByrefError } from "../../errors.ts";
 import { compact } from "../../value/json.ts";
 import type { History } from "../../turn/history/history.ts";
 import * as limits from "../../limits.ts";
 import { isSameQuestion, type Post } from "../../turn/history/post.ts";
-import type { NewEvent } from "../../turn/log/event-log.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
-import { type RecoveredLog, nextAttempt, typeOf } from "../../turn/log/recovery.ts";
-import { leaseOf, NOTHING_SPENT } from "../../turn/spend/spend.ts";
+import { typeOf } from "../../turn/log/recovery.ts";
 import {
   type Question,
   recoverTurn,
@@ -19,11 +17,18 @@ import type { Identity } from "../../tool/identity.ts";
 import { identityIn, ofTenant } from "../auth/forwarded-identity.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
-import { attempt, recordRemains, recordTools, startEvents, type TurnStart } from "./attempt.ts";
-import { chooseAgent, chooseAgentOrFallback, type ChosenAgent } from "./chosen-agent.ts";
+import {
+  attempt,
+  queueRecovered,
+  queueRun,
+  recordRemains,
+  startEvents,
+  type TurnStart,
+} from "./attempt.ts";
+import type { ChosenAgent } from "./chosen-agent.ts";
 import { PostedTurns, postOf, type RequestedTurn, shownPost } from "./posted-turns.ts";
 import type { TurnRequest } from "./turn-request.ts";
-import { logFailure, placeIn } from "../log-failure.ts";
+import { placeIn } from "../log-failure.ts";
 import { respond, turnResponse } from "./turn-response.ts";
 import { receiveMessage } from "../../turn/history/receive-message.ts";
 
@@ -84,8 +89,8 @@ export class Turns {
 
   /** Chooses the agent. Throws known errors now, because a stream that has begun has no status. */
   #choose(turn: TurnRequest, asker: Identity): ChosenAgent {
-    const { approvals, agent, isRepeated, message } = turn;
-    const { data, queue, setup } = this.#context;
+    const { approvals, agent, isRepeated, message, conversation = "" } = turn;
+    const { data, queue } = this.#context;
     const answersStoredQuestion = isRepeated === true && message === undefined;
     // A question does not need the earlier messages.
     const needsNewest = answersStoredQuestion || approvals !== undefined;
@@ -93,16 +98,13 @@ export class Turns {
     if (answersStoredQuestion && newest === undefined) throw nothingToRepeat();
     if (isRepeated === true && data !== undefined) requireLastTurn(turn, data.history);
     if (approvals !== undefined && !queue.isRunning) decidedIn(data?.history, approvals);
-    const { conversation = "" } = turn;
     // A turn that waited continues with its own agent, for the one who asked.
     const head = approvals && data?.journal.head();
     const waited = [head, head?.paused].find((one) => one && one.id === newest?.id);
-    const identity = waited
-      ? ofTenant(waited.asker ?? { tenant: asker.tenant }, this.#context)
-      : asker;
-    return chooseAgent(setup, this.#context.settings, {
+    const owner = waited && ofTenant(waited.asker ?? { tenant: asker.tenant }, this.#context);
+    return this.#context.chooseAgent({
       name: approvals === undefined ? agent : newest?.agent,
-      asked: this.#context.askedBy(identity, conversation),
+      asked: this.#context.askedBy(owner ?? asker, conversation),
     });
   }
 
@@ -146,7 +148,7 @@ export class Turns {
 
   /** Continues a turn or run that a crash, or full storage, has interrupted. Call it before another begins. */
   recover(): void {
-    const { data, queue, setup, plans } = this.#context;
+    const { data, queue, plans } = this.#context;
     const head = data?.journal.head();
     if (data === undefined || head?.isOpen !== true || queue.isRunning) return;
     if (head.kind === "run") {
@@ -154,17 +156,16 @@ export class Turns {
       else plans.recover(head);
       return;
     }
-    const chooseNow = () => {
-      const choice = { name: head.agent, asked: this.#context.askedOf(head) };
-      return chooseAgentOrFallback(setup, () => this.#context.settings, choice);
-    };
-    const turn = this.#context.enqueue(async (slot) => {
-      const recoveredLog = slot.log.recover(slot.data.journal);
-      await this.#context.pauseBeforeRetry(recoveredLog, slot.signal);
-      return continueTurn(this.#context, recoveredLog, { ...slot, chooseNow });
+    const turn = queueRecovered(this.#context, head, (start, recoveredLog) => {
+      const { events } = start.data;
+      recordRemains(events, head, start.log.slice(0, 0));
+      events.add({ type: "turn.recovered", turn: head.id });
+      return attempt(this.#context, { ...start, calls: recoveredLog.calls }, (options) => {
+        this.#context.onTurnBegin();
+        return recoverTurn(options, recoveredLog);
+      });
     });
     if (head.post !== undefined) this.#posted.add(head.post, turn);
-    turn.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "turn")));
   }
 }
 
@@ -188,14 +189,13 @@ function answerTurn(
   if (approvals.length > 0) {
     const newest = history.newest();
     const id = newest?.id ?? "";
-    const recorded = recordedTurn(start.data, id, waitingCalls(newest).values());
-    return attempt(context, { ...start, ...recorded, conversation }, (options) =>
+    const calls = waitingCalls(newest).values();
+    return attempt(context, { ...start, conversation, turn: id, calls }, (options) =>
       resumeTurn(options, approvals, (decided) => begin(id, options.asker, [...decided])),
     );
   }
   const id = crypto.randomUUID();
-  const recorded = recordedTurn(start.data, id, []);
-  return attempt(context, { ...start, ...recorded, conversation }, async (options) => {
+  return attempt(context, { ...start, conversation, turn: id }, async (options) => {
     const question = await questionOf(turn, start.data, start.post, options.agent.messageChars);
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
     begin(id, options.asker);
@@ -204,58 +204,18 @@ function answerTurn(
   });
 }
 
-/** Continues a turn that a crash interrupted. */
-function continueTurn(
-  context: ConversationContext,
-  recoveredLog: RecoveredLog,
-  start: TurnStart,
-): Promise<TurnResult> {
-  const { journal, events } = start.data;
-  const { id = "", conversation = "", trace: traceparent, ...head } = journal.head() ?? {};
-  recordRemains(events, { ...head, id }, start.log.slice(0, 0));
-  events.add({ type: "turn.recovered", turn: id });
-  const recorded = recordedTurn(start.data, id, recoveredLog.calls);
-  const about = { conversation, traceparent, recovered: true } as const;
-  return attempt(context, { ...start, ...recorded, ...about }, (options) => {
-    context.onTurnBegin();
-    return recoverTurn(options, recoveredLog);
-  });
-}
-
-/** `calls`: those that began before this attempt. */
-function recordedTurn(
-  { events }: ConversationData,
-  id: string,
-  calls: Parameters<typeof recordTools>[2],
-) {
-  return {
-    turn: id,
-    emit: recordTools(events, id, calls),
-    emitInner: () => recordTools(events, id, []),
-    ended: ({ error }: TurnResult): NewEvent => {
-      if (error === undefined) return { turn: id, type: "turn.done" };
-      const about = compact({ code: error.code, limit: limitOf(error) });
-      return { turn: id, type: "turn.failed", ...about };
-    },
-  };
-}
-
 /** Ends a run if the application no longer has plans. Its record is closed when there are plans again. */
 function closeRun(context: ConversationContext, head: TurnHead): void {
   const message = "This Worker cannot continue a run: it has no planSupport().";
   const code = "bad_configuration";
-  const { leases } = context;
-  const closing = context.enqueue(async ({ data: { journal, events }, log }) => {
-    const { spent } = log.recover(journal).entries.at(-1)?.state ?? { spent: NOTHING_SPENT };
-    const { lease } = leaseOf({ leases }, head, spent);
-    const ended = { ...nextAttempt(head), isOpen: false, ended: "failed" } as const;
-    log.start(journal, { ...ended, ...(lease && { lease }) }, "interrupted", () =>
-      log.push({ type: "error", errorText: `${code}: ${message}` }),
-    );
-    if (lease !== undefined) leases?.settle(lease);
+  queueRun(context, { recovers: head }, async (closing, { events }) => {
+    closing.retry(() => undefined);
+    closing.end(() => {
+      closing.context.emit({ type: "error", errorText: `${code}: ${message}` });
+      return { end: { status: "failed", code }, result: undefined };
+    });
     events.add({ type: "run.failed", run: head.id, code });
   });
-  closing.result.catch((error: unknown) => logFailure(error, placeIn(context, "run")));
 }
 
 /**

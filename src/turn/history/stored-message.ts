@@ -1,5 +1,6 @@
 import type { FinishReason, UIMessage } from "ai";
-import { compact } from "../../value/json.ts";
+import { codeOf, errorCodes, type PublicError } from "../../errors.ts";
+import { compact, isObject } from "../../value/json.ts";
 import type { Deferred, MessagePart, StoredReceipt } from "./message-parts.ts";
 import type { TimedAttempt } from "./timeline.ts";
 import type { PromptRecord } from "./variable-list.ts";
@@ -47,4 +48,12 @@ export function toUIMessage(message: StoredMessage, form: MessageForm): UIMessag
     return form === "display" && text !== undefined ? { ...part, text } : part;
   });
   return compact({ id, role, parts: shown, metadata });
+}
+
+/** How the turn of an answer ended, as its metadata say. */
+export function endOf({ metadata, finishReason: reason = "stop" }: StoredMessage) {
+  const { error: given, stopped } = isObject(metadata) ? metadata : {};
+  const code = given === undefined ? undefined : codeOf({ code: given });
+  const error: PublicError | undefined = code && { code, message: errorCodes[code].title };
+  return { finishReason: error ? "error" : reason, error, isStopped: stopped === true } as const;
 }

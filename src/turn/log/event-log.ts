@@ -45,7 +45,7 @@ export interface ConversationEvent {
   readonly limit?: string;
 }
 
-export type EventType =
+type EventType =
   | `variable.${"saved" | "updated" | "deleted" | "evicted"}`
   | "variables.queried"
   | `file.${"saved" | "deleted"}`

@@ -245,7 +245,7 @@ interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelO
 
 /**
  * After so many parts and milliseconds, a turn lets others have the event loop. Turns whose models are ahead of them would
- * else keep it until they end: workerd reads new requests, such as one to stop, and fires timers only when it is idle.
+ * else keep it until they end, and timers and requests, such as one to stop, would wait.
  */
 const REST_PARTS = 32;
 const REST_MS = 50;

@@ -95,6 +95,21 @@ describe("an Idempotency-Key", () => {
   const answer = async (response: Response) =>
     textOf((await response.json<{ message: never }>()).message);
 
+  it("shows a turn that was stopped as such, after another one", async () => {
+    const gate = gated("Never.");
+    await withRuntime(options([gate.step, says("Two.")]), async (own) => {
+      const about = { key: "k", accept: "text/event-stream" };
+      const stopped = await short(own, "Hi.", about);
+      await gate.begun;
+      own.conversation().stop();
+      gate.open();
+      await stopped.text();
+      await (await short(own, "Ho.", { key: "l" })).text();
+      const chunks = chunksIn(await (await short(own, "Hi.", about)).text());
+      expect(chunks.at(-1)).toEqual({ type: "abort" });
+    });
+  });
+
   it("makes two posts one turn for 24 hours, whatever happens in between", async () => {
     const setup = options([says("One."), says("Two."), says("Three.")]);
     await withRuntime(setup, async (own) => {

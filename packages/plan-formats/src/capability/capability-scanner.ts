@@ -1,7 +1,8 @@
-import { parseXml, XmlError } from "@rgrove/parse-xml";
+import { parseXml, XmlError, XmlCdata, type XmlElement, XmlText } from "@rgrove/parse-xml";
 import * as limits from "../../../../src/limits.ts";
-import { CodeTracker } from "../../../../src/internal.ts";
-import { type CapabilityCall, callOf, XmlFault } from "./capability-call.ts";
+import { CodeTracker, characters, json, nearest, variableNames } from "../../../../src/internal.ts";
+import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
+import type { Json } from "../../../../src/references.ts";
 
 export interface WrittenCall {
   readonly call: CapabilityCall;
@@ -113,3 +114,171 @@ const ESCAPES: Readonly<Record<string, string>> = { "<": "&lt;", "&": "&amp;", "
 /** Markup is a closing tag, a declaration, or an element's name with its end or its first attribute. */
 const UNESCAPED =
   /<!\[CDATA\[[^]*?\]\]>|<!--[^]*?-->|\]\]>|<(?![/!?]|[A-Za-z_:][\w:.-]{0,99}(?:\s{0,99}\/?>|\s{1,99}[A-Za-z_:][\w:.-]{0,99}\s{0,99}=))|&(?!(?:#\d+|#x[\dA-Fa-f]+|[A-Za-z_][\w.-]*);)/g;
+
+/** A capability tag, read as a tool call. */
+export interface CapabilityCall {
+  /** The capability's name, with the action if the tag has one: `web_search`. */
+  readonly tool: string;
+  readonly name: string;
+  readonly action?: string;
+  readonly parameters: Readonly<Record<string, Json>>;
+  readonly outputVariable?: string;
+  /** The variables that the call writes: `output_var`, and the key of `variable set`. */
+  readonly writes: readonly string[];
+  /** The scope of these variables: one run, or the conversation. */
+  readonly scope: "run" | "conversation";
+}
+
+/** An error in a tag. `offset`: where in the text that was parsed. Default: at the tag's start. */
+export class XmlFault extends Error {
+  readonly offset: number | undefined;
+
+  constructor(message: string, offset?: number) {
+    super(message);
+    this.offset = offset;
+  }
+}
+
+const VARIABLE = "variable";
+const VARIABLE_ACTIONS = ["set", "get", "list", "interpolate", "clear", "clear_all"];
+
+/**
+ * Reads a tag as a call of `name_action`, or of `name`. The other attributes and the body (`content`) are its
+ * parameters. Throws XmlFault.
+ */
+export function callOf(element: XmlElement): CapabilityCall {
+  const { name = "", action, output_var: output, ...given } = attributesOf(element);
+  const body = bodyOf(element);
+  if (name === "") throw new XmlFault("A capability needs a name.");
+  requireAction(name, action);
+  const isSet = name === VARIABLE && action === "set";
+  const writes = [...(output === undefined ? [] : [output]), ...(isSet ? [given.key ?? ""] : [])];
+  requireScope(name, given.scope, writes);
+  requireNames(writes);
+  if (body !== "" && Object.hasOwn(given, "content"))
+    throw new XmlFault("The content is either an attribute or the body, not both.");
+  // A tool may have its own `scope` parameter. Only the value "conversation" on a call that writes is ours.
+  const isKept = given.scope === "conversation" && writes.length > 0;
+  const { scope: _scope, ...others } = given;
+  const parameters = isKept ? others : given;
+  return {
+    tool: action === undefined ? name : `${name}_${action}`,
+    name,
+    parameters: body === "" ? parameters : { ...parameters, content: body },
+    ...json.compact({ action, outputVariable: output }),
+    writes,
+    scope: isKept ? "conversation" : "run",
+  };
+}
+
+function requireAction(name: string, action: string | undefined): void {
+  if (action === "")
+    throw new XmlFault("An action has a name; leave the attribute out if there is none.");
+  if (name !== VARIABLE || VARIABLE_ACTIONS.includes(action ?? "")) return;
+  throw new XmlFault(`The actions of variable are ${VARIABLE_ACTIONS.join(", ")}.`);
+}
+
+/** The capability `variable` would ignore it. */
+function requireScope(name: string, scope: string | undefined, writes: readonly string[]): void {
+  if (name !== VARIABLE || scope === undefined || scope === "run") return;
+  if (writes.length === 0) {
+    const said = `The scope "${scope.slice(0, 80)}" has no effect here`;
+    throw new XmlFault(`${said}: only calls that write take one.`);
+  }
+  if (scope !== "conversation") throw new XmlFault('The scope is "run" or "conversation".');
+}
+
+function requireNames(names: readonly string[]): void {
+  for (const name of names) {
+    if (RESERVED_NAMES.includes(name))
+      throw new XmlFault(`"${name}" belongs to the run and cannot be written.`);
+    if (variableNames.isValidName(name)) continue;
+    const advice = "use letters, digits and underscores, the first not a digit.";
+    throw new XmlFault(`"${name.slice(0, 80)}" is not a variable name: ${advice}`);
+  }
+}
+
+/**
+ * Separates the gates that a workflow's tag names in `_after` from its parameters. Throws XmlFault for any other
+ * attribute that begins with `_`, because a tool may ignore it.
+ */
+export function ownAttributes({ _after: after, ...parameters }: CapabilityCall["parameters"]) {
+  const unknown = Object.keys(parameters).find((name) => name.startsWith("_"));
+  if (unknown !== undefined) {
+    const near = nearest(unknown, OWN_ATTRIBUTES)[0] ?? (unknown.startsWith("_o") ? OUTPUT : AFTER);
+    const shown = characters.clip(unknown, MAX_SHOWN_CHARS);
+    throw new XmlFault(
+      `There is no attribute ${shown}; the nearest is ${near}. Of those that begin with _, a tag has only ${AFTER}.`,
+    );
+  }
+  if (after === undefined) return { parameters };
+  // Gates are separated by blanks or commas.
+  const gates = String(after).match(/\{\{[^{}]*\}\}|[^\s,]+/gu);
+  if (gates === null) throw new XmlFault(`${AFTER} names gates: ${AFTER}="†approvals.name".`);
+  return { parameters, gates };
+}
+
+const AFTER = "_after";
+const OUTPUT = "output_var";
+const OWN_ATTRIBUTES = [AFTER, OUTPUT];
+const MAX_SHOWN_CHARS = 80;
+
+function attributesOf({ attributes }: XmlElement): Readonly<Record<string, string>> {
+  const read = Object.entries(attributes);
+  if (read.length > limits.maxBatchItems) {
+    throw new XmlFault(
+      `A tag has at most ${limits.maxBatchItems} attributes, this has ${read.length}.`,
+    );
+  }
+  for (const [name, { length }] of read) {
+    if (length <= limits.maxPieceChars) continue;
+    const advice = `An attribute has at most ${limits.maxPieceChars} characters`;
+    throw new XmlFault(`${advice}, "${name.slice(0, 80)}" has ${length}.`);
+  }
+  return Object.fromEntries(read);
+}
+
+function bodyOf({ children }: XmlElement): string {
+  return withoutLayout(
+    children.map((child): BodyPart => {
+      if (!(child instanceof XmlText)) throw new XmlFault(MARKUP, child.start);
+      return { text: child.text, verbatim: child instanceof XmlCdata };
+    }),
+  );
+}
+
+const MARKUP =
+  "A body is text: write markup in it as <![CDATA[…]]>, or its < as &lt;. Capability tags do not nest; is the one in front closed?";
+
+/** A stretch of a tag's body. `verbatim`: it was in CDATA. */
+interface BodyPart {
+  readonly text: string;
+  readonly verbatim: boolean;
+}
+
+/**
+ * Removes the layout of the XML from a body: blanks at both ends, and the indentation that all lines after
+ * the first share. CDATA content stays as written; only blanks around it are removed.
+ */
+function withoutLayout(parts: readonly BodyPart[]): string {
+  const last = parts.length - 1;
+  if (!parts.some(({ verbatim }) => verbatim)) {
+    return withoutIndentation(parts.map(({ text }) => text).join("")).trim();
+  }
+  const trimmed = parts.map(({ text, verbatim }, index) => {
+    if (verbatim) return text;
+    const fromStart = index === 0 ? text.trimStart() : text;
+    return index === last ? fromStart.trimEnd() : fromStart;
+  });
+  return trimmed.join("");
+}
+
+function withoutIndentation(text: string): string {
+  const [first = "", ...lines] = text.split("\n");
+  const written = lines.filter((line) => line.trim() !== "");
+  let [indentation = ""] = /^\s*/.exec(written[0] ?? "") ?? [];
+  for (const line of written)
+    while (!line.startsWith(indentation)) indentation = indentation.slice(0, -1);
+  const rest = lines.map((line) => (line.trim() === "" ? "" : line.slice(indentation.length)));
+  return [first, ...rest].join("\n");
+}

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { JSONSchema7, ToolSet } from "ai";
-import type { CapabilityCall } from "./capability-call.ts";
+import type { CapabilityCall } from "./capability-scanner.ts";
 import { exactNumbers, json } from "../../../../src/internal.ts";
 import { jsonSchemas, saveTargets, toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";

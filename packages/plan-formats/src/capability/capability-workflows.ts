@@ -7,7 +7,7 @@ import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 import * as limits from "../../../../src/limits.ts";
 import { characters } from "../../../../src/internal.ts";
 import { type Plan, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
-import { type CapabilityCall, callOf, ownAttributes, XmlFault } from "./capability-call.ts";
+import { type CapabilityCall, callOf, ownAttributes, XmlFault } from "./capability-scanner.ts";
 
 /** The plan format of capability workflows: XML tags that run in the written order. */
 export const capabilityWorkflows: PlanFormat = {

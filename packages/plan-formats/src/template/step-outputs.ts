@@ -8,7 +8,7 @@ import {
   type VariableTarget,
   fillPlaceholders,
   formatTarget,
-} from "./template-step.ts";
+} from "./template.ts";
 import {
   type ModelAnswer,
   saveTargets,

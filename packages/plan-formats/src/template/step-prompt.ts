@@ -28,9 +28,10 @@ import {
   fillPlaceholders,
   formatTarget,
   type Input,
+  isGlob,
   type TemplateStep,
   type VariableTarget,
-} from "./template-step.ts";
+} from "./template.ts";
 
 /** The stores from which a step reads its inputs and to which it writes its answer. */
 export type StepResources = Omit<RunResources, "ask">;
@@ -63,7 +64,10 @@ export class StepPrompt {
   readonly #used: Labels;
   /** The work that all directives share. */
   readonly #work = new LookupWork();
-  readonly #find = fileFinder();
+  /** The work of all file patterns, what they found, and the files by their prefixes. */
+  readonly #searching = new Work();
+  readonly #listed = new Map<string, readonly string[]>();
+  #foundFiles = 0;
 
   constructor(resources: StepResources, context: runtimeTools.RuntimeToolContext) {
     this.#resources = resources;
@@ -153,8 +157,7 @@ export class StepPrompt {
     const files = requireFiles(this.#resources, target);
     const name = `${formatTarget(target)}${formatPath(input.select)}`;
     const isListed = input.pathsOnly || isGlob(target.path);
-    const list = (prefix: string) => files.list(prefix);
-    const paths = isListed ? await this.#find(target.path, list) : [target.path];
+    const paths = isListed ? await this.#findFiles(target.path, files) : [target.path];
     const rendered: Rendered[] = [];
     let chars = 0;
     for (const path of paths) {
@@ -167,6 +170,24 @@ export class StepPrompt {
     if (!isFound) return absent(name, isListed ? undefined : rendered[0]?.why);
     const separator = input.pathsOnly ? "\n" : "\n\n";
     return present(rendered.map(({ text }) => text).join(separator));
+  }
+
+  /**
+   * The paths that match a pattern, in order. Throws `limit_exceeded` if all patterns of the step together match more
+   * than `maxItems`, or if the search takes more than `maxReadWork`. Patterns with the same prefix are one request.
+   */
+  async #findFiles(pattern: string, files: toolFiles.Files): Promise<readonly string[]> {
+    const [prefix = ""] = pattern.split(/[*?]/);
+    const work = this.#searching;
+    const all = this.#listed.get(prefix) ?? (await files.list(prefix));
+    if (!this.#listed.has(prefix))
+      work.spend(all.reduce((sum, { length }) => sum + length, LISTING));
+    this.#listed.set(prefix, all);
+    const paths = all.filter((path) => matchesGlob(pattern, path, work)).sort();
+    this.#foundFiles += paths.length;
+    const advice = `With file:${pattern} the step fits too many files: name fewer.`;
+    requireAtMost("maxItems", this.#foundFiles, advice);
+    return paths;
   }
 
   async #renderFile(
@@ -282,38 +303,8 @@ export function requireFiles<Files>(
 
 const LESS = "Give less of it with (select=…), or the name alone with (paths-only).";
 
-type List = (prefix: string) => Promise<readonly string[]>;
-
 /** The cost of a bucket request, in characters of reading. A lower bound. */
 const LISTING = 100_000;
-
-type FindFiles = (pattern: string, list: List) => Promise<readonly string[]>;
-
-/**
- * Returns a function that finds the files of one step: the paths that match a pattern, in order. It throws
- * `limit_exceeded` if all patterns of the step together match more than `maxItems`, or if the search takes more than
- * `maxReadWork`. Patterns with the same prefix are one request.
- */
-function fileFinder(): FindFiles {
-  const work = new Work();
-  const listed = new Map<string, readonly string[]>();
-  let found = 0;
-  return async (pattern, list) => {
-    const [prefix = ""] = pattern.split(/[*?]/);
-    const all = listed.get(prefix) ?? (await list(prefix));
-    if (!listed.has(prefix)) work.spend(all.reduce((sum, { length }) => sum + length, LISTING));
-    listed.set(prefix, all);
-    const paths = all.filter((path) => matchesGlob(pattern, path, work)).sort();
-    found += paths.length;
-    const advice = `With file:${pattern} the step fits too many files: name fewer.`;
-    requireAtMost("maxItems", found, advice);
-    return paths;
-  };
-}
-
-export function isGlob(pattern: string): boolean {
-  return /[*?]/.test(pattern);
-}
 
 /** Any folders, everything below, or one character of a pattern. */
 const PARTS = /(?<=^|\/)\*\*(?:\/|$)|[^]/gu;

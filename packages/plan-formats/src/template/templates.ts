@@ -3,7 +3,7 @@ import type { PlanFormat, RunResources } from "../../../plans/src/plan/plan-form
 import { ByrefError } from "../../../../src/errors.ts";
 import { StepPrompt } from "./step-prompt.ts";
 import { StepOutputs } from "./step-outputs.ts";
-import { type TemplateStep, templateStepSchema } from "./template-step.ts";
+import { type TemplateStep, templateStepSchema, shortened, readTemplate } from "./template.ts";
 import {
   type ModelAnswer,
   type Plan,
@@ -15,8 +15,6 @@ import {
 import { joinedLabels, json, previewOf, nearest, variableNames } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
-import { shortened } from "./template-directives.ts";
-import { readTemplate } from "./template.ts";
 
 /** The tool that a template's steps call. See `promptTool`. */
 export const PROMPT_TOOL = "prompt";

@@ -1,24 +1,19 @@
 import { ByrefError } from "../../../../src/errors.ts";
 import { nothingWaits, openGates } from "../plan/gates.ts";
-import type { GateDecision, RunRecord } from "../plan/plan-record.ts";
-import { plansOf } from "./plans-of.ts";
+import type { RunRecord } from "../plan/plan-record.ts";
+import type { RunDecisions } from "../run/plan-turn.ts";
+import type { PlanStore } from "../plan/plan-store.ts";
 import { json } from "../../../../src/internal.ts";
-import type { ConversationData, TurnRequest } from "../../../../src/internal-edge.ts";
-
-interface DecidedGates {
-  readonly record: RunRecord;
-  readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
-}
+import type { TurnRequest } from "../../../../src/internal-edge.ts";
 
 /**
  * The decisions in a post on gates that a run waits for; undefined if there are none. Throws `conflict` if
  * several runs match and the post names none, and `bad_request` for decisions on several things.
  */
 export function decidedGates(
-  data: ConversationData,
+  plans: PlanStore,
   { approvals = [], run }: TurnRequest,
-): DecidedGates | undefined {
-  const plans = plansOf(data);
+): ({ readonly record: RunRecord } & Pick<RunDecisions, "decisions">) | undefined {
   // Runs and plans are large: one of each is in memory at a time.
   const open = Array.from(plans.openRuns(), (record): OpenRun => {
     const { plan } = plans.get(record.plan) ?? {};

@@ -1,37 +1,35 @@
-import { ByrefError, codeOf, errorCodes } from "../../../../src/errors.ts";
+import { ByrefError } from "../../../../src/errors.ts";
 import {
   type AgentContext,
-  chosenAgents,
   type contexts,
   parse,
   type Turns,
 } from "../../../../src/internal-edge.ts";
 import { json } from "../../../../src/internal.ts";
-import { type Plan, type StoredMessage, waitingCalls } from "../../../../src/internal-tool.ts";
+import {
+  endOf,
+  type Plan,
+  type StoredMessage,
+  waitingCalls,
+} from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
-import type { Identity } from "../../../../src/runtime.ts";
 import { Findings } from "../plan/findings.ts";
 import { inputFindings, inputLabels } from "../plan/plan-input.ts";
 import { invalidPlan } from "../run/open-plan.ts";
-import type { CheckedProgram, ProgramOutcome, ProgramStart, WrittenProgram } from "./program.ts";
-import { programMessage } from "./program-schemas.ts";
+import {
+  type CheckedProgram,
+  type ProgramOutcome,
+  type ProgramStart,
+  type WrittenProgram,
+  programMessage,
+} from "./program-schemas.ts";
 
-interface Asking {
-  readonly asked: AgentContext;
-  readonly agent?: string | undefined;
-}
-
-/** Checks a program that asks an agent. Throws `invalid_plan` for its schema, and `not_found` without the agent. */
-export function checkMessage(
-  { setup, settings }: contexts.ConversationContext,
-  { text }: Pick<WrittenProgram, "text">,
-  { asked, agent: name }: Asking,
-): CheckedProgram {
+/** Checks a program that asks an agent. Throws `invalid_plan` for its schema. */
+export function checkMessage({ text }: WrittenProgram): Omit<CheckedProgram, "agent"> {
   const { input } = parse(programMessage, json.parsedJson(text));
   const findings = new Findings(inputFindings(json.compact({ input: input as Plan["input"] })));
   if (!findings.isEmpty) throw invalidPlan(findings);
-  const { agent } = chosenAgents.chooseAgent(setup, settings, { name, asked });
-  return { agent: agent.name, calls: [], findings: [], ...json.compact({ input: input as Json }) };
+  return { calls: [], findings: [], ...json.compact({ input: input as Json }) };
 }
 
 /**
@@ -41,7 +39,7 @@ export function checkMessage(
 export async function runMessage(
   context: contexts.ConversationContext,
   { run, name, program, input, isTrusted, conversation, retries = false }: ProgramStart,
-  { asked, asker, turns }: Asking & { readonly asker: Identity; readonly turns: Turns },
+  { asked, turns }: { readonly asked: AgentContext; readonly turns: Turns },
 ): Promise<ProgramOutcome> {
   const before = exchangeIn(context, run);
   const given = before?.answer;
@@ -57,7 +55,7 @@ export async function runMessage(
     before?.text ?? parse(programMessage, json.parsedJson(program?.text ?? "{}")).message;
   if (before === undefined) {
     // Throws before anything is stored.
-    chosenAgents.chooseAgent(context.setup, context.settings, { name: program?.agent, asked });
+    context.chooseAgent({ name: program?.agent, asked });
     const { store } = context.wake();
     context.requireExisting().setTitle(name);
     const isGiven = !json.isJsonObject(input) || Object.keys(input).length > 0;
@@ -65,10 +63,11 @@ export async function runMessage(
   }
   const message = { id: run, parts: [{ type: "text" as const, text }] };
   const agent = given?.agent ?? program?.agent;
-  const turn = await turns.begin({ message, agent, conversation }, { asker, traceparent: null });
+  const about = { asker: asked, traceparent: null };
+  const turn = await turns.begin({ message, agent, conversation }, about);
   const { error } = await turn.result;
   const { answer } = exchangeIn(context, run) ?? {};
-  if (answer !== undefined) return outcomeOf(answer, error && `${error.code}: ${error.message}`);
+  if (answer !== undefined) return outcomeOf(answer, error);
   throw new ByrefError("internal", "The turn of this run has no answer.");
 }
 
@@ -80,25 +79,20 @@ export function exchangeIn({ data }: contexts.ConversationContext, run: string) 
   return { text: textOf(first.message), ...(next?.role === "assistant" && { answer: next }) };
 }
 
-function outcomeOf(answer: StoredMessage, reason = errorIn(answer)): ProgramOutcome {
+function outcomeOf(answer: StoredMessage, error = endOf(answer).error): ProgramOutcome {
   const status = statusOf(answer);
-  const error = status === "failed" ? reason : undefined;
+  const reason = status === "failed" ? error && `${error.code}: ${error.message}` : undefined;
   return {
-    run: { status, calls: [], ...json.compact({ error }) },
+    run: { status, calls: [], ...json.compact({ error: reason }) },
     ...(status === "done" && { text: textOf(answer) }),
   };
 }
 
 function statusOf(answer: StoredMessage): ProgramOutcome["run"]["status"] {
   if (waitingCalls(answer).size > 0) return "waiting";
-  if (json.isObject(answer.metadata) && answer.metadata.stopped === true) return "cancelled";
-  return errorIn(answer) === undefined ? "done" : "failed";
-}
-
-function errorIn({ metadata }: StoredMessage): string | undefined {
-  if (!json.isObject(metadata) || metadata.error === undefined) return undefined;
-  const code = codeOf({ code: metadata.error });
-  return `${code}: ${errorCodes[code].title}`;
+  const { isStopped, error } = endOf(answer);
+  if (isStopped) return "cancelled";
+  return error === undefined ? "done" : "failed";
 }
 
 /** The texts of a message as the person saw them. */

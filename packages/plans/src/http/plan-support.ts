@@ -3,7 +3,7 @@ import type { PlanFormat } from "../plan/plan-format.ts";
 import { jsonPlan, jsonPlans } from "../plan/json-plan.ts";
 import { from, planList, planView, recomputation, runView } from "./plan-schemas.ts";
 import * as limits from "../../../../src/limits.ts";
-import { Plans } from "./plans.ts";
+import { askingIn, Plans } from "./plans.ts";
 import { programApi, sourceIn } from "./program-endpoints.ts";
 import { Programs } from "./programs.ts";
 import {
@@ -11,14 +11,13 @@ import {
   type ConversationParts,
   type Endpoint,
   endpoint,
-  identityIn,
   locationQuery,
   parameters,
   type PlanSupport,
   requestBodies,
   schemas,
 } from "../../../../src/internal-edge.ts";
-import { later } from "../../../../src/internal.ts";
+import { json, later } from "../../../../src/internal.ts";
 import { toolInputs } from "../../../../src/internal-tool.ts";
 
 /** `POST …/plans/:plan/run`. */
@@ -73,8 +72,8 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
       "POST /conversations/:id/plans/:plan/approve",
       { summary: "Approves a plan", answers: { 200: plan } },
       async ({ params, request }, parts) => {
-        const decider = identityIn(request.headers, parts.context);
-        return Response.json(await plansToChange(parts).approve(params.plan, decider));
+        const { asked } = askingIn(params.id, request, parts);
+        return Response.json(await plansToChange(parts).approve(params.plan, asked));
       },
     ),
     endpoint(
@@ -110,9 +109,9 @@ const recomputeEndpoint: Endpoint<ConversationParts> = endpoint(
     },
   },
   ({ params: { id }, query: { agent }, body, request }, parts) => {
-    const asked = parts.context.askedBy(identityIn(request.headers, parts.context), id);
-    const { names, run = false } = body ?? {};
-    return plansToChange(parts).recompute({ names, run, agent, asked }, request.headers);
+    const { names, run = false } = body;
+    const asking = askingIn(id, request, parts);
+    return plansToChange(parts).recompute({ names, run, agent }, asking);
   },
 );
 
@@ -140,13 +139,13 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
       const { format } = planFormatOf(request, planFormats);
       const written = await body();
       const plans = plansToChange(parts);
-      const { context } = parts;
-      const asked = context.askedBy(identityIn(request.headers, context), params.id);
-      const source = format === "json" ? sourceIn(written, "from", planSource) : undefined;
+      const asking = askingIn(params.id, request, parts);
+      const given = format === "json" ? json.jsonIn(written) : undefined;
+      const source = sourceIn(given, "from", planSource);
       const proposal = source ?? { format, text: written };
-      const proposed = await plans.propose({ proposal, agent, asked });
+      const proposed = await plans.propose({ proposal, agent }, asking);
       if (run !== "true") return Response.json(proposed, { status: 201 });
-      return plans.approveAndRun(proposed.id, { conversation: params.id }, request.headers);
+      return plans.approveAndRun(proposed.id, asking);
     },
   );
 }
@@ -160,7 +159,7 @@ const runEndpoint: Endpoint<ConversationParts> = endpoint(
     answers: { 200: runAnswers },
   },
   ({ params: { id, plan }, body, request }, parts) =>
-    plansToChange(parts).run(plan, { ...body, conversation: id }, request.headers),
+    plansToChange(parts).run(plan, body, askingIn(id, request, parts)),
 );
 
 function plansOf({ context: { plans } }: ConversationParts): Plans {

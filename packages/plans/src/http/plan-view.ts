@@ -58,10 +58,7 @@ async function runViews(
   const views: RunView[] = [];
   let room: number = limits.maxPageChars;
   for (const run of runs.toReversed()) {
-    const view = await runViewOf(plan, run, {
-      store,
-      maxBytes: Math.min(room, limits.maxRecordBytes),
-    });
+    const view = await runViewOf(plan, run, store, Math.min(room, limits.maxRecordBytes));
     if (isOpenRun(run.record)) room -= charsOf(view.state, room);
     views.push(view);
   }
@@ -94,17 +91,12 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
   };
 }
 
-interface RunViewOptions {
-  readonly store: VariableStore;
-  /** Size limit for the state of an open run. Default: `maxRecordBytes`. */
-  readonly maxBytes?: number;
-}
-
-/** A run. The state of an open run is its partial result. */
+/** A run. The state of an open run is its partial result, of at most `maxBytes`. */
 export async function runViewOf(
   plan: Plan,
   { record, input, state }: ShownRun,
-  { store, maxBytes = limits.maxRecordBytes }: RunViewOptions,
+  store: VariableStore,
+  maxBytes: number = limits.maxRecordBytes,
 ): Promise<RunView> {
   const { id, status, createdAt, error } = record;
   const isOmitted = input === undefined;

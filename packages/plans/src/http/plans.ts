@@ -1,17 +1,29 @@
 import * as limits from "../../../../src/limits.ts";
-import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
-import { decidedGates } from "./gate-decisions.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
-import { endRuns, plansOf } from "./plans-of.ts";
-import { cancelWaitingRuns, planLines, takePlanLine, withdrawApprovals } from "./transfer-plans.ts";
+import {
+  cancelWaitingRuns,
+  endRuns,
+  planLines,
+  plansOf,
+  takePlanLine,
+  withdrawApprovals,
+} from "./plans-of.ts";
 import { ByrefError } from "../../../../src/errors.ts";
+import { decidedGates } from "./gate-decisions.ts";
 import { nothingWaits, openGates } from "../plan/gates.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
 import { type PlanRecord, type StoredRun, isOpenRun } from "../plan/plan-record.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import type { PlanRun } from "../plan/plan-run.ts";
 import { planNotFound, type PlanStore } from "../plan/plan-store.ts";
-import { cancelRun } from "../run/plan-turn.ts";
+import {
+  cancelRun,
+  recoverRun,
+  requireApproved,
+  resumeRun,
+  type RunOptions,
+  startRun,
+} from "../run/plan-turn.ts";
 import { planFrom, type PlanSource } from "../program/plan-from.ts";
 import { planRecomputation, recomputationView } from "./recompute.ts";
 import type { Planner } from "../run/open-plan.ts";
@@ -19,16 +31,15 @@ import { type Proposal, proposePlan, proposePlanTool } from "../run/propose-plan
 import {
   type AgentContext,
   type ConversationData,
+  type ConversationParts,
   decidedEvent,
   identityIn,
-  logFailure,
   placeIn,
-  type QueuedTurn,
+  queueRun,
   respond,
   type TurnRequest,
   type Turns,
   type contexts,
-  chosenAgents,
 } from "../../../../src/internal-edge.ts";
 import {
   answerOf,
@@ -36,12 +47,10 @@ import {
   type ProgramOutcome,
   type ProgramStart,
   type WrittenProgram,
-} from "./program.ts";
+} from "./program-schemas.ts";
 import { checkMessage, exchangeIn, runMessage } from "./message-program.ts";
 import { programTools } from "./run-program-tool.ts";
-import type { Identity } from "../../../../src/runtime.ts";
 import {
-  type StoredMessage,
   type TurnHead,
   type runtimeTools,
   turnAgents,
@@ -50,19 +59,27 @@ import {
 import { joinedLabels, json, unlessAborted, withUser } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
-/** A proposal from a person: a text, or the value or answer that a plan is made from. */
-interface ProposalRequest {
-  readonly proposal: Proposal | PlanSource;
+/** Who asks, and how: the headers say what is answered, and name the trace. */
+export interface Asking {
   readonly asked: AgentContext;
+  readonly headers: Headers;
+}
+
+export function askingIn(id: string, { headers }: Request, { context }: ConversationParts): Asking {
+  return { asked: context.askedBy(identityIn(headers, context), id), headers };
+}
+
+interface AgentRequest {
   /** Default: the application's first agent. */
   readonly agent?: string | undefined;
 }
 
-interface ProgramRequest extends Omit<ProposalRequest, "proposal"> {
-  readonly proposal: WrittenProgram;
+/** A proposal from a person: a text, or the value or answer that a plan is made from. */
+interface ProposalRequest<Written = Proposal | PlanSource> extends AgentRequest {
+  readonly proposal: Written;
 }
 
-interface RecomputeRequest extends Omit<ProposalRequest, "proposal"> {
+interface RecomputeRequest extends AgentRequest {
   /** Default: all that are stale. */
   readonly names?: readonly string[] | undefined;
   readonly run: boolean;
@@ -75,16 +92,13 @@ interface RunRequest {
   readonly run?: string;
   readonly isTrusted?: boolean;
   readonly retries?: boolean;
-  readonly conversation: string;
 }
 
-interface LiveRun extends QueuedTurn<StoredRun> {
+interface LiveRun extends ReturnType<typeof queueRun<StoredRun>> {
   readonly plan: string;
   /** Undefined until the run begins. */
   run?: PlanRun;
 }
-
-type RunWork = (start: RunStart) => Promise<StoredRun>;
 
 /** A conversation's plans and runs: requested over HTTP, or recovered after a crash. */
 export class Plans implements contexts.ConversationPlans {
@@ -116,19 +130,20 @@ export class Plans implements contexts.ConversationPlans {
   }
 
   /** Throws `invalid_plan` with all findings; then nothing is stored. */
-  propose(request: ProposalRequest): Promise<PlanView> {
-    return this.#proposing(request, (record) => {
+  propose(request: ProposalRequest, asking: Asking): Promise<PlanView> {
+    return this.#proposing(request, asking, (record) => {
       this.#keep(record);
-      return this.#view(record);
+      return this.view(record.id);
     });
   }
 
   #proposing<Result>(
-    { proposal, ...request }: ProposalRequest,
+    { proposal, agent: name }: ProposalRequest,
+    { asked }: Asking,
     then: (record: PlanRecord, written: Proposal) => Promise<Result> | Result,
   ): Promise<Result> {
     const isFrom = "from" in proposal;
-    return this.#equipped(isFrom ? this.#asBefore(request) : request, async (agent, signal) => {
+    return this.#equipped(isFrom ? this.#asBefore(name) : name, asked, async (agent, signal) => {
       const written = isFrom ? await this.#proposalFrom(proposal, agent) : proposal;
       // An application's policy may take a while.
       const proposed = await unlessAborted(this.#propose(agent, written), signal);
@@ -138,13 +153,13 @@ export class Plans implements contexts.ConversationPlans {
   }
 
   async #equipped<Result>(
-    { agent, asked }: Omit<ProposalRequest, "proposal">,
+    name: string | undefined,
+    asked: AgentContext,
     work: (agent: turnAgents.Agent, signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
-    const { setup, settings, deletion } = this.#context;
-    const chosen = chosenAgents.chooseAgent(setup, settings, { name: agent, asked });
+    const chosen = this.#context.chooseAgent({ name, asked });
     try {
-      return await deletion.stoppably(async (signal) => {
+      return await this.#context.deletion.stoppably(async (signal) => {
         const equipped = await chosen.equip(signal);
         try {
           return await work(equipped.agent, signal);
@@ -157,21 +172,21 @@ export class Plans implements contexts.ConversationPlans {
     }
   }
 
-  /** Names the agent of the newest turn, which has made the calls, if the request names none. */
-  #asBefore<Request extends { readonly agent?: string | undefined }>(request: Request): Request {
+  /** The agent of the newest turn, which has made the calls, if the request names none. */
+  #asBefore(wanted: string | undefined): string | undefined {
     const { data, setup } = this.#context;
     const last = data?.journal.head()?.agent;
-    const isThere = setup.agents.some(({ name }) => name === last);
-    return { ...request, agent: request.agent ?? (isThere ? last : undefined) };
+    return wanted ?? setup.agents.find(({ name }) => name === last)?.name;
   }
 
   /** Says which calls make stale values again, and runs them if asked, as an approved plan. */
   async recompute(
-    { names, run, ...request }: RecomputeRequest,
-    headers: Headers,
+    { names, run, agent: wanted }: RecomputeRequest,
+    asking: Asking,
   ): Promise<Response> {
     this.#context.requireExisting();
-    const planned = await this.#equipped(this.#asBefore(request), async (agent, signal) => {
+    const name = this.#asBefore(wanted);
+    const planned = await this.#equipped(name, asking.asked, async (agent, signal) => {
       const planning = planRecomputation(this.#planner(agent), names);
       const { record, ...others } = await unlessAborted(planning, signal);
       return { ...others, agent, ...json.compact({ record }) };
@@ -179,30 +194,38 @@ export class Plans implements contexts.ConversationPlans {
     const { record } = planned;
     if (!run || record === undefined) return Response.json(recomputationView(planned));
     this.#keep({ ...record, status: "approved" });
-    return this.run(record.id, { conversation: request.asked.conversation }, headers);
+    return this.run(record.id, {}, asking);
   }
 
   /** Makes a plan from this conversation that does not need it, and stores nothing. */
   writeProgram(
-    request: ProposalRequest & { readonly proposal: PlanSource },
+    request: ProposalRequest<PlanSource>,
+    asking: Asking,
   ): Promise<Proposal & Pick<PlanRecord, "agent">> {
-    return this.#proposing(request, ({ agent }, written) => ({ ...written, agent }));
+    return this.#proposing(request, asking, ({ agent }, written) => ({ ...written, agent }));
   }
 
   /** Checks a program, and stores nothing. Throws `invalid_plan` with all findings. */
-  async checkProgram({ proposal, ...request }: ProgramRequest): Promise<CheckedProgram> {
+  async checkProgram(
+    { proposal, agent: name }: ProposalRequest<WrittenProgram>,
+    asking: Asking,
+  ): Promise<CheckedProgram> {
     const { format } = proposal;
-    if (format === "message") return checkMessage(this.#context, proposal, request);
-    return this.#proposing({ ...request, proposal: { ...proposal, format } }, (record) => {
+    if (format === "message") {
+      const checked = checkMessage(proposal);
+      const { agent } = this.#context.chooseAgent({ name, asked: asking.asked });
+      return { ...checked, agent: agent.name };
+    }
+    const request = { proposal: { ...proposal, format }, agent: name };
+    return this.#proposing(request, asking, (record) => {
       const { agent, calls, findings } = listedOf({ ...record, ...record.plan });
       return { agent, calls, findings, ...json.compact({ input: record.plan.input as Json }) };
     });
   }
 
   /** Throws `not_found` without the agent, and `bad_request` if its model runs no programs. */
-  requireRunsPrograms({ agent: name, asked }: Omit<ProposalRequest, "proposal">): object {
-    const { setup, settings } = this.#context;
-    const { agent } = chosenAgents.chooseAgent(setup, settings, { name, asked });
+  requireRunsPrograms({ agent: name }: AgentRequest, { asked }: Asking): object {
+    const { agent } = this.#context.chooseAgent({ name, asked });
     if (agent.programs === true) return {};
     const message = `${agent.name} has no programs: true, so that its model runs none.`;
     throw new ByrefError("bad_request", message);
@@ -212,29 +235,27 @@ export class Plans implements contexts.ConversationPlans {
    * Runs a program in this conversation, and waits until it ends or waits for a person. A run that is known is not
    * started again. Throws `not_found` for an unknown one that may not start.
    */
-  runProgram(start: ProgramStart, headers: Headers, turns: Turns): Promise<ProgramOutcome> {
+  runProgram(start: ProgramStart, asking: Asking, turns: Turns): Promise<ProgramOutcome> {
     const again = `${start.run} again`;
     const key = start.retries === true ? again : start.run;
     const known = this.#programRuns.get(again) ?? this.#programRuns.get(key);
     if (known !== undefined) return known;
-    const running = this.#runProgram(start, headers, turns).finally(() => {
+    const running = this.#runProgram(start, asking, turns).finally(() => {
       this.#programRuns.delete(key);
     });
     this.#programRuns.set(key, running);
     return running;
   }
 
-  async #runProgram(start: ProgramStart, headers: Headers, turns: Turns): Promise<ProgramOutcome> {
-    const { run, name, program, isTrusted, conversation, retries = false } = start;
+  async #runProgram(start: ProgramStart, asking: Asking, turns: Turns): Promise<ProgramOutcome> {
+    const { run, name, program, isTrusted, retries = false } = start;
     await this.#context.deletion.whenDone();
     let stored = this.#records?.run(run);
-    const asker = identityIn(headers, this.#context);
-    const asked = this.#context.askedBy(asker, conversation);
     if (program?.format === "message" || exchangeIn(this.#context, run) !== undefined)
-      return runMessage(this.#context, start, { asked, asker, turns });
+      return runMessage(this.#context, start, { asked: asking.asked, turns });
     if (retries && stored?.record.status === "failed") {
-      const request = { run, input: stored.input, isTrusted, retries, conversation };
-      stored = await (await this.#begin(stored.record.plan, request, headers)).live.result;
+      const request = { run, input: stored.input, isTrusted, retries };
+      stored = await (await this.#begin(stored.record.plan, request, asking)).live.result;
     } else if (stored?.record.status === "running") {
       // A restart has interrupted it, and it continues.
       await [...this.#live].find(({ plan }) => plan === stored?.record.plan)?.result;
@@ -243,18 +264,19 @@ export class Plans implements contexts.ConversationPlans {
     if (stored === undefined) {
       if (program === undefined) throw new ByrefError("not_found", `There is no run ${run}.`);
       const proposal = { ...program, format: program.format };
+      const { agent } = program;
       // A plan that is there may have been imported by another person.
-      const { id } = await this.#proposing({ proposal, agent: program.agent, asked }, (record) => {
+      const { id } = await this.#proposing({ proposal, agent }, asking, (record) => {
         this.#keep({ ...record, status: "approved" });
         this.#context.requireExisting().setTitle(name);
         return record;
       });
-      const request = { run, input: start.input, isTrusted, conversation };
-      stored = await (await this.#begin(id, request, headers)).live.result;
+      const request = { run, input: start.input, isTrusted };
+      stored = await (await this.#begin(id, request, asking)).live.result;
     }
     const { plan } = this.#recordsWith(run).required(stored.record.plan);
     const { store } = this.#context;
-    const view = await runViewOf(plan, stored, { store });
+    const view = await runViewOf(plan, stored, store);
     // Besides the results, its own conversation has what calls have made, the input and what they kept.
     const labels = joinedLabels(store.list().filter(({ tool }) => tool === undefined));
     return { run: view, labels, ...json.compact({ text: answerOf(plan, view) }) };
@@ -267,11 +289,12 @@ export class Plans implements contexts.ConversationPlans {
   }
 
   view(id: string): Promise<PlanView> {
-    return this.#view(this.#recordsWith(id).required(id));
+    const plans = this.#recordsWith(id);
+    return viewOf(plans.required(id), plans, this.#context.store);
   }
 
   /** Throws `plan_not_approved` for a cancelled plan. */
-  async approve(id: string, { principal }: Identity): Promise<PlanView> {
+  async approve(id: string, { principal }: AgentContext): Promise<PlanView> {
     const status = this.#recordsWith(id).statusOf(id);
     if (status === "cancelled") {
       throw new ByrefError("plan_not_approved", "The plan has been cancelled; propose it again.");
@@ -296,8 +319,7 @@ export class Plans implements contexts.ConversationPlans {
       const { data } = this.#context;
       for (const record of this.#records?.openRuns(id) ?? []) {
         if (data === undefined || signal.aborted) continue;
-        const { store, journal } = data;
-        await cancelRun({ plans: plansOf(data), store, journal }, record);
+        await cancelRun({ ...data, plans: plansOf(data) }, record);
         data.events.add({ type: "run.cancelled", run: record.id, plan: id });
       }
     });
@@ -306,23 +328,23 @@ export class Plans implements contexts.ConversationPlans {
   }
 
   /** Approves the plan unless its run would be refused, and runs it. */
-  async approveAndRun(id: string, request: RunRequest, headers: Headers): Promise<Response> {
+  async approveAndRun(id: string, asking: Asking): Promise<Response> {
     const { plan } = this.#recordsWith(id).required(id);
-    requireInput(plan, withDefaults(plan, request.input ?? {}));
-    await this.approve(id, identityIn(headers, this.#context));
-    return this.run(id, request, headers);
+    requireInput(plan, withDefaults(plan, {}));
+    await this.approve(id, asking.asked);
+    return this.run(id, {}, asking);
   }
 
   /** Runs the plan, and streams as a turn does. */
-  async run(id: string, request: RunRequest, headers: Headers): Promise<Response> {
-    const { plan, live } = await this.#begin(id, request, headers);
-    return this.#respond(plan, live, { headers });
+  async run(id: string, request: RunRequest, asking: Asking): Promise<Response> {
+    const { plan, live } = await this.#begin(id, request, asking);
+    return this.#respond(plan, live, asking);
   }
 
   async #begin(
     id: string,
-    { input = {}, keep = true, conversation, ...more }: RunRequest,
-    headers: Headers,
+    { input = {}, keep = true, run: wanted, isTrusted = true, retries = false }: RunRequest,
+    { asked, headers }: Asking,
   ): Promise<{ readonly plan: PlanRecord; readonly live: LiveRun }> {
     await this.#context.deletion.whenDone();
     const plan = this.#recordsWith(id).required(id);
@@ -330,16 +352,10 @@ export class Plans implements contexts.ConversationPlans {
     requireApproved(plan);
     requireInput(plan.plan, whole);
     this.#records?.requireRoom(id);
-    const { run: wanted, isTrusted = true, retries = false } = more;
     const run = wanted ?? `r${crypto.randomUUID().slice(0, 8)}`;
-    const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
-    const live = this.#start(plan, asked, (start) => {
-      // The run was queued; the plan may have been cancelled meanwhile.
-      requireApproved({ id, status: plansOf(start.data).statusOf(id) });
-      const traceparent = headers.get("traceparent");
-      const newRun = { plan, id: run, input: whole, keep, isTrusted, retries, conversation };
-      return attemptRun(this.#context, newRun, { ...start, traceparent, asker: asked });
-    });
+    const live = this.#queue(id, placeOf(run, plan, { asked, headers }), (options) =>
+      startRun(options, { plan, id: run, input: whole, keep, isTrusted, retries }),
+    );
     return { plan, live };
   }
 
@@ -349,54 +365,44 @@ export class Plans implements contexts.ConversationPlans {
    */
   async decide(turn: TurnRequest, headers: Headers): Promise<Response | undefined> {
     const { data } = this.#context;
-    const decided = data === undefined ? undefined : decidedGates(data, turn);
-    if (decided === undefined || data === undefined) return undefined;
+    const plans = data && plansOf(data);
+    const decided = plans && decidedGates(plans, turn);
+    if (data === undefined || plans === undefined || decided === undefined) return undefined;
     const { record, decisions } = decided;
+    const run = record.id;
     const decider = identityIn(headers, this.#context);
-    const plan = plansOf(data).required(record.plan);
-    const live = [...this.#live].find((one) => one.run?.record.id === record.id);
+    const onTaken = (gate: string, approved: boolean) =>
+      data.events.add(decidedEvent({ run, approval: gate }, approved, decider));
+    const plan = plans.required(record.plan);
+    const live = [...this.#live].find((one) => one.run?.record.id === run);
     if (live?.run !== undefined) {
       const first = live.log.length;
-      const taken = [];
+      let isTaken = false;
       for (const [gate, decision] of decisions) {
-        const isTaken = await live.run.decide(gate, decision);
-        taken.push(isTaken);
-        const about = { run: record.id, approval: gate };
-        if (isTaken) data.events.add(decidedEvent(about, decision.approved, decider));
+        if (!(await live.run.decide(gate, decision))) continue;
+        isTaken = true;
+        onTaken(gate, decision.approved);
       }
       data.events.flush();
-      if (taken.includes(true)) return this.#respond(plan, live, { headers, first });
+      if (isTaken) return this.#respond(plan, { ...live, first }, { headers });
     }
     // Another request may have decided meanwhile.
-    const now = plansOf(data).run(record.id)?.record;
+    const now = plans.run(run)?.record;
     const open = now === undefined || !isOpenRun(now) ? undefined : openGates(plan.plan, now);
     if (!decisions.some(([gate]) => open?.has(gate))) throw nothingWaits();
-    const { conversation = "" } = turn;
-    const traceparent = headers.get("traceparent");
-    const about = { run: record.id, decisions, conversation };
     // It runs for the one who started it, not for the one who decides.
-    const { tenant } = decider;
-    const asker = plansOf(data).askerOf(record.id) ?? { tenant };
-    const resumed = this.#start(plan, this.#context.askedBy(asker, conversation), (start) =>
-      attemptResumed(this.#context, about, { ...start, traceparent, decider }),
+    const asker = plans.askerOf(run) ?? { tenant: decider.tenant };
+    const asked = this.#context.askedBy(asker, turn.conversation ?? "");
+    const resumed = this.#queue(plan.id, placeOf(run, plan, { asked, headers }), (options) =>
+      resumeRun(options, { run, decisions }, onTaken),
     );
     return this.#respond(plan, resumed, { headers });
   }
 
   /** Continues the run that a restart has interrupted. */
-  recover({ id, agent, ...head }: TurnHead): void {
-    const { setup } = this.#context;
-    const plan = this.#records?.run(id)?.record.plan ?? "";
-    const chooseNow = () => {
-      const choice = { name: agent, asked: this.#context.askedOf(head) };
-      return chosenAgents.chooseAgentOrFallback(setup, () => this.#context.settings, choice);
-    };
-    const live = this.#take(plan, chooseNow, async (start) => {
-      const recoveredLog = start.log.recover(start.data.journal);
-      await this.#context.pauseBeforeRetry(recoveredLog, start.signal);
-      return attemptRecovered(this.#context, recoveredLog, start);
-    });
-    live.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "run")));
+  recover(recovers: TurnHead): void {
+    const plan = this.#records?.run(recovers.id)?.record.plan ?? "";
+    this.#queue(plan, { recovers }, recoverRun);
   }
 
   async toolsFor(
@@ -406,8 +412,8 @@ export class Plans implements contexts.ConversationPlans {
     // An agent that a run calls starts no other run: programs could start one another without end.
     const running = this.isRunning ? [] : await programTools(this.#context, agent, wrap);
     if (Object.keys(agent.tools).length === 0) return running;
-    const proposing = proposePlanTool(agent, {
-      propose: (proposer, proposal) => this.#propose(proposer, proposal),
+    const proposing = proposePlanTool({
+      propose: (proposal) => this.#propose(agent, proposal),
       keep: (record) => this.#keep(record),
     });
     return [proposing, ...running];
@@ -433,7 +439,7 @@ export class Plans implements contexts.ConversationPlans {
   async #proposalFrom(source: PlanSource, agent: turnAgents.Agent): Promise<Proposal> {
     const { history, store } = this.#context.requireExisting();
     const { syntaxes = ["dollar"] } = turnAgents.wrapOptionsFor(agent);
-    const messages = messagesOf(history.between(0, history.lastSeq()));
+    const messages = history.between(0, history.lastSeq());
     return { format: "json", ...(await planFrom(source, { messages, store, syntaxes })) };
   }
 
@@ -458,23 +464,21 @@ export class Plans implements contexts.ConversationPlans {
     data.events.add({ type, plan: record.id });
   }
 
-  #start({ id, agent }: PlanRecord, asked: AgentContext, work: RunWork): LiveRun {
-    const { setup } = this.#context;
-    const choice = { name: agent, asked };
-    return this.#take(
-      id,
-      () => chosenAgents.chooseAgent(setup, this.#context.settings, choice),
-      work,
-    );
-  }
-
   /** Queues the work, and tracks the run until it ends. */
-  #take(plan: string, chooseNow: RunStart["chooseNow"], work: RunWork): LiveRun {
+  #queue(
+    plan: string,
+    place: Parameters<typeof queueRun>[1],
+    work: (options: RunOptions) => Promise<StoredRun>,
+  ): LiveRun {
+    const planFormats = this.#planFormats;
+    const onBegin = () => this.#context.onTurnBegin();
     const onRun = (run: PlanRun) => {
       live.run = run;
     };
-    const about = { chooseNow, onRun, planFormats: this.#planFormats };
-    const queued = this.#context.enqueue((slot) => work({ ...slot, ...about }));
+    const queued = queueRun(this.#context, place, (attempt, data) => {
+      const { events } = data;
+      return work({ attempt, events, plans: plansOf(data), planFormats, onBegin, onRun });
+    });
     const live: LiveRun = { ...queued, plan };
     this.#live.add(live);
     const forget = () => void this.#live.delete(live);
@@ -483,21 +487,16 @@ export class Plans implements contexts.ConversationPlans {
   }
 
   #respond(
-    plan: PlanRecord,
+    { plan }: PlanRecord,
     live: LiveRun,
-    { headers, first }: { readonly headers: Headers; readonly first?: number },
+    { headers }: Pick<Asking, "headers">,
   ): Promise<Response> {
-    const result = live.result.then((run) =>
-      runViewOf(plan.plan, run, { store: this.#context.store }),
-    );
-    const toResponse = (view: Awaited<typeof result>) => Response.json(view);
-    const from = first === undefined ? {} : { first };
+    const { result } = live;
     return respond(headers.get("accept"), {
-      log: live.log,
-      result,
-      toResponse,
+      ...live,
+      result: result.then((run) => runViewOf(plan, run, this.#context.store)),
+      toResponse: (view) => Response.json(view),
       place: placeIn(this.#context, "run"),
-      ...from,
     });
   }
 
@@ -505,12 +504,6 @@ export class Plans implements contexts.ConversationPlans {
   #recordsWith(id: string): PlanStore {
     if (this.#records !== undefined) return this.#records;
     throw planNotFound(id);
-  }
-
-  #view(record: PlanRecord): Promise<PlanView> {
-    const { data } = this.#context;
-    if (data === undefined) throw planNotFound(record.id);
-    return viewOf(record, plansOf(data), data.store);
   }
 
   async #note(
@@ -524,17 +517,7 @@ export class Plans implements contexts.ConversationPlans {
   }
 }
 
-function* messagesOf(
-  sized: Iterable<{ readonly message: StoredMessage }>,
-): Generator<StoredMessage> {
-  for (const { message } of sized) yield message;
-}
-
-function requireApproved({ id, status }: Pick<PlanRecord, "id" | "status">): void {
-  if (status !== "proposed" && status !== "cancelled") return;
-  const advice =
-    status === "cancelled"
-      ? "propose it again."
-      : `it must be approved first: POST …/plans/${id}/approve.`;
-  throw new ByrefError("plan_not_approved", `The plan is ${status}; ${advice}`);
+/** A run's place in the queue: its id, its agent, and who asks. */
+function placeOf(id: string, { agent: name }: PlanRecord, { asked, headers }: Asking) {
+  return { id, name, asked, traceparent: headers.get("traceparent") };
 }

@@ -33,13 +33,13 @@ import {
   type Schedule,
   scheduleView,
   webhookView,
+  type ProgramStart,
 } from "./program-schemas.ts";
-import type { Plans } from "./plans.ts";
+import { type Asking, askingIn, type Plans } from "./plans.ts";
 import type { Program, ProgramRun } from "./program-store.ts";
 import { type AskedRun, Programs } from "./programs.ts";
 import { AGENT_HEADER } from "./run-program-tool.ts";
-import type { Trigger } from "./trigger-store.ts";
-import { tenantOfHook } from "./webhook.ts";
+import { type Trigger, tenantOfHook } from "./trigger-store.ts";
 
 const program = { "application/json": programView };
 const ran = {
@@ -80,8 +80,9 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
       async ({ params, query: { agent, check }, request, text }, parts) => {
         const { format } = formatOf(request);
         const written = await text();
-        const from = format === "json" ? sourceIn(written, "from", programSource) : undefined;
-        const asks = format === "json" ? sourceIn(written, "message", programMessage) : undefined;
+        const given = format === "json" ? json.jsonIn(written) : undefined;
+        const from = sourceIn(given, "from", programSource);
+        const asks = sourceIn(given, "message", programMessage);
         const source = from ?? { format: asks ? ("message" as const) : format, text: written };
         const asker = identityIn(request.headers, parts.context);
         const programs = programsOf(parts);
@@ -264,40 +265,36 @@ function webhookOf({ name, createdAt, hook = "" }: Trigger) {
 function conversationEndpoints({
   plansOf,
 }: ProgramSupport): readonly Endpoint<ConversationParts>[] {
-  type Asked = Pick<Parameters<Plans["checkProgram"]>[0], "asked">;
-  const internal = (
+  const internal = <Body>(
     what: string,
-    answer: (plans: Plans, body: object, about: Asked & AskedWith) => unknown,
+    answer: (plans: Plans, body: Body, asking: Asking, parts: ConversationParts) => unknown,
   ): Endpoint<ConversationParts> => ({
     method: "POST",
     path: `/conversations/:id/programs/${what}`,
     summary: "",
     answers: {},
-    async handle({ request: { headers }, params: { id = "" }, text }, parts) {
-      const asked = parts.context.askedBy(identityIn(headers, parts.context), id);
+    async handle({ request, params: { id = "" }, text }, parts) {
       if (what === "source") parts.context.requireExisting();
-      const body = json.parsedJson(await text()) as object;
-      const { turns } = parts;
-      return Response.json(await answer(plansOf(parts), body, { asked, headers, turns }));
+      const body = json.parsedJson(await text()) as unknown as Body;
+      const asking = askingIn(id, request, parts);
+      return Response.json(await answer(plansOf(parts), body, asking, parts));
     },
   });
   return [
-    internal("source", (plans, body, { asked }) => {
-      return plans.writeProgram({ ...(body as Parameters<Plans["writeProgram"]>[0]), asked });
-    }),
-    internal("check", (plans, body, { asked }) => {
-      return plans.checkProgram({ ...(body as Parameters<Plans["checkProgram"]>[0]), asked });
-    }),
-    internal("agent", (plans, body, { asked }) => {
-      return plans.requireRunsPrograms({ ...(body as { agent: string }), asked });
-    }),
-    internal("run", (plans, body, { headers, turns }) => {
-      return plans.runProgram(body as Parameters<Plans["runProgram"]>[0], headers, turns);
-    }),
+    internal("source", (plans, body: Parameters<Plans["writeProgram"]>[0], asking) =>
+      plans.writeProgram(body, asking),
+    ),
+    internal("check", (plans, body: Parameters<Plans["checkProgram"]>[0], asking) =>
+      plans.checkProgram(body, asking),
+    ),
+    internal("agent", (plans, body: { readonly agent: string }, asking) =>
+      plans.requireRunsPrograms(body, asking),
+    ),
+    internal("run", (plans, body: ProgramStart, asking, { turns }) =>
+      plans.runProgram(body, asking, turns),
+    ),
   ];
 }
-
-type AskedWith = Pick<ConversationParts, "turns"> & { readonly headers: Headers };
 
 interface ProgramSupport {
   readonly plansOf: (parts: ConversationParts) => Plans;
@@ -328,9 +325,8 @@ function programsOf({ feature }: TenantParts): Programs {
   throw new Error("This application has no programs.");
 }
 
-/** Undefined for a text without this key, such as a plan itself. Throws `bad_request`. */
-export function sourceIn<Source extends z.ZodType>(text: string, key: string, source: Source) {
-  const value = json.jsonIn(text);
+/** Undefined for what has not this key, such as a plan itself. Throws `bad_request`. */
+export function sourceIn<Source extends z.ZodType>(value: unknown, key: string, source: Source) {
   return json.isObject(value) && key in value ? parse(source, value) : undefined;
 }
 

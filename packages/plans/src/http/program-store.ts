@@ -4,7 +4,7 @@ import { exactNumbers, json, sqlRows } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import type { RunStatus } from "../plan/plan-record.ts";
-import type { CheckedProgram, ProgramFormat, WrittenProgram } from "./program.ts";
+import type { CheckedProgram, ProgramFormat, WrittenProgram } from "./program-schemas.ts";
 
 export interface Program extends CheckedProgram {
   readonly name: string;
@@ -41,8 +41,10 @@ interface RunInput {
   readonly dueMs?: number | undefined;
 }
 
-type Begun = Pick<ProgramRun, "id" | "hasBegun">;
-type RunEnd = Pick<ProgramRun, "status"> & { readonly error?: string | undefined };
+/** What is stored of a run that has begun, or was refused. */
+interface RunEnd extends Pick<ProgramRun, "id" | "hasBegun" | "status"> {
+  readonly error?: string | undefined;
+}
 
 /** A tenant's programs and their runs. The first program creates the tables. */
 export class ProgramStore {
@@ -52,26 +54,25 @@ export class ProgramStore {
     this.#sql = sql;
   }
 
-  get isUsed(): boolean {
+  get #isUsed(): boolean {
     return sqlRows.hasTable(this.#sql, "program");
   }
 
+  /** The rows of a statement; none before the first program. */
+  #rows(statement: string, ...bindings: readonly sqlRows.SqlValue[]): readonly sqlRows.SqlRow[] {
+    return this.#isUsed ? this.#sql.all(statement, ...bindings) : [];
+  }
+
   list(): readonly Program[] {
-    if (!this.isUsed) return [];
     const newest = `SELECT data, max(version) FROM program GROUP BY name ORDER BY name`;
-    return this.#sql.all(newest).map(programIn);
+    return this.#rows(newest).map(programIn);
   }
 
   /** Default: the newest version. */
   get(name: string, version?: number): Program | undefined {
-    if (!this.isUsed) return undefined;
-    const row = sqlRows.firstRow(
-      this.#sql,
-      `SELECT data FROM program WHERE name = ? AND version = coalesce(?, version) ORDER BY version DESC`,
-      name,
-      version ?? null,
-    );
-    return row && programIn(row);
+    const select = `SELECT data FROM program WHERE name = ? AND version = coalesce(?, version)
+                    ORDER BY version DESC LIMIT 1`;
+    return this.#rows(select, name, version ?? null).map(programIn)[0];
   }
 
   /** Throws `not_found`. */
@@ -89,10 +90,8 @@ export class ProgramStore {
 
   /** The versions that are kept, oldest first. */
   versionsOf(name: string): readonly number[] {
-    if (!this.isUsed) return [];
-    return this.#sql
-      .all(`SELECT version FROM program WHERE name = ? ORDER BY version`, name)
-      .map((row) => sqlRows.numberIn(row, "version"));
+    const select = `SELECT version FROM program WHERE name = ? ORDER BY version`;
+    return this.#rows(select, name).map((row) => sqlRows.numberIn(row, "version"));
   }
 
   /** The version that `put` keeps. */
@@ -137,7 +136,7 @@ export class ProgramStore {
   }
 
   deleteAll(): void {
-    if (!this.isUsed) return;
+    if (!this.#isUsed) return;
     for (const table of ["program", "program_run"]) this.#sql.run(`DELETE FROM ${table}`);
   }
 
@@ -172,7 +171,7 @@ export class ProgramStore {
   }
 
   /** Stores the outcome. A run that waits for a person is not asked for again by itself. */
-  saveEnd({ id, hasBegun }: Begun, { status, error }: RunEnd, nowMs: number): void {
+  saveEnd({ id, hasBegun, status, error }: RunEnd, nowMs = Date.now()): void {
     const isOpen = status === "running" || status === "waiting";
     this.#sql.run(
       `UPDATE program_run SET begun = ?, status = ?, error = ?, ended = iif(?, NULL, coalesce(ended, ?)), due = ?
@@ -194,15 +193,14 @@ export class ProgramStore {
 
   /** Newest first. */
   runsOf(program: string): readonly ProgramRun[] {
-    if (!this.isUsed) return [];
     const select = `SELECT ${RUN} FROM program_run WHERE program = ? ORDER BY seq DESC`;
-    return this.#sql.all(select, program).map(runIn);
+    return this.#rows(select, program).map(runIn);
   }
 
   /** Throws `not_found`. */
   run(program: string, id: string): ProgramRun {
     const select = `SELECT ${RUN} FROM program_run WHERE program = ? AND id = ?`;
-    const row = this.isUsed ? sqlRows.firstRow(this.#sql, select, program, id) : undefined;
+    const [row] = this.#rows(select, program, id);
     if (row !== undefined) return runIn(row);
     throw new ByrefError("not_found", `There is no run ${id.slice(0, 80)} of this program.`);
   }
@@ -214,18 +212,13 @@ export class ProgramStore {
   /** Runs that are to be asked for, oldest first. */
   dueRuns(nowMs: number, count: number): readonly ProgramRun[] {
     const select = `SELECT ${RUN} FROM program_run WHERE due <= ? ORDER BY due LIMIT ?`;
-    return this.#sql.all(select, nowMs, count).map(runIn);
+    return this.#rows(select, nowMs, count).map(runIn);
   }
 
   /** When the next run is due, in milliseconds since 1970. */
   get dueMs(): number {
-    if (!this.isUsed) return Infinity;
-    const row = sqlRows.firstRow(
-      this.#sql,
-      `SELECT coalesce(min(due), -1) AS due FROM program_run`,
-    );
-    const due = sqlRows.numberIn(row ?? {}, "due");
-    return due < 0 ? Infinity : due;
+    const next = `SELECT due FROM program_run WHERE due IS NOT NULL ORDER BY due LIMIT 1`;
+    return this.#rows(next).map((row) => sqlRows.numberIn(row, "due"))[0] ?? Infinity;
   }
 
   /** `maxChars`: undefined for a longer input. */

@@ -22,11 +22,24 @@ import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import { askObject, Refusal } from "./object-request.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
-import type { programSource, Schedule } from "./program-schemas.ts";
-import type { CheckedProgram, ProgramOutcome, ProgramStart, WrittenProgram } from "./program.ts";
+import type {
+  programSource,
+  Schedule,
+  CheckedProgram,
+  ProgramOutcome,
+  ProgramStart,
+  WrittenProgram,
+} from "./program-schemas.ts";
 import { type Program, type ProgramRun, ProgramStore } from "./program-store.ts";
-import { type Trigger, TriggerStore } from "./trigger-store.ts";
-import { newHook, newSecret, notSigned, requireSignature, type SignedHeaders } from "./webhook.ts";
+import {
+  type Trigger,
+  TriggerStore,
+  newHook,
+  newSecret,
+  notSigned,
+  requireSignature,
+  type SignedHeaders,
+} from "./trigger-store.ts";
 
 interface NewProgram {
   readonly source: WrittenProgram | z.infer<typeof programSource>;
@@ -197,7 +210,7 @@ export class Programs implements TenantFeature {
       throw new ByrefError("conflict", message);
     }
     this.store.requireRoom(name);
-    this.store.saveEnd(run, { status: "running" }, Date.now());
+    this.store.saveEnd({ ...run, status: "running", error: undefined });
     void this.#context.setAlarm();
     const asker = this.store.askerOf(id);
     return this.#advance({ ...run, status: "running" }, asker, run.hasBegun);
@@ -227,7 +240,7 @@ export class Programs implements TenantFeature {
     } catch (error) {
       if (isAlone !== true) throw error;
       this.store.addRun(run, { input, asker });
-      this.store.saveEnd(run, { status: "failed", error: publicTextOf(error) }, run.createdMs);
+      this.store.saveEnd({ ...run, status: "failed", error: publicTextOf(error) }, run.createdMs);
     }
     return run;
   }
@@ -252,8 +265,7 @@ export class Programs implements TenantFeature {
         this.triggers.postpone(trigger, nowMs + RETRY_MS);
       });
     }
-    const due = this.store.isUsed ? this.store.dueRuns(nowMs, limits.maxPlanRuns) : [];
-    for (const run of due) {
+    for (const run of this.store.dueRuns(nowMs, limits.maxPlanRuns)) {
       // Before the request, so that a run whose object breaks does not come again at once.
       this.store.saveTry(run, nowMs);
       // The alarm does not wait for it: a long run would delay the next one of all schedules.
@@ -302,7 +314,7 @@ export class Programs implements TenantFeature {
       const about = { run: id, name, program, input, isTrusted, conversation };
       const start: ProgramStart = { ...about, retries };
       const outcome = await this.#ask<ProgramOutcome>([conversation, "run"], start, asker);
-      if (!isEnded) this.store.saveEnd({ id, hasBegun: true }, endOf(outcome), Date.now());
+      if (!isEnded) this.store.saveEnd({ id, hasBegun: true, ...endOf(outcome) });
       return { run: isEnded ? run : this.store.run(name, id), outcome };
     } catch (error) {
       // Newer versions may have taken the place of the run's own.
@@ -312,8 +324,8 @@ export class Programs implements TenantFeature {
         const gone = "outcome_unknown: The conversation of this run is gone.";
         const text = retries ? run.error : isGone ? gone : publicTextOf(error);
         // After an error of its own, the object may have begun it.
-        const about = { id, hasBegun: hasBegun || codeOf(error) === "internal" };
-        this.store.saveEnd(about, { status: "failed", error: text }, Date.now());
+        const mayHaveBegun = hasBegun || codeOf(error) === "internal";
+        this.store.saveEnd({ id, hasBegun: mayHaveBegun, status: "failed", error: text });
       } else if (!isRefused) logFailure(error, placeIn(this.#context, "program"));
       throw error;
     }

@@ -4,7 +4,7 @@ import { json } from "../../../../src/internal.ts";
 import { type Plan, turnAgents } from "../../../../src/internal-tool.ts";
 import type { PlanRecord } from "../plan/plan-record.ts";
 import { type Recomputation, recomputationOf } from "../program/recompute.ts";
-import { type Planner, type PlanTools, toolsToCheck } from "../run/open-plan.ts";
+import { type Planner, type PlanTools, toolsOf } from "../run/open-plan.ts";
 import { recordOf, requireLength } from "../run/propose-plan.ts";
 import type { recomputation } from "./plan-schemas.ts";
 
@@ -35,7 +35,7 @@ export async function planRecomputation(
     const message = "Calls with references of an agent's own syntax cannot be made again.";
     throw new ByrefError("bad_configuration", message);
   }
-  const tools = await toolsToCheck(plan, planner);
+  const tools = await toolsOf(plan, planner);
   const hasTool = (name: string) => Object.hasOwn(tools.plain, name);
   const { calls, left, tainted } = recomputationOf({ store, syntaxes, hasTool, names });
   const { effectsOf } = tools;

@@ -131,13 +131,11 @@ function describe({ name, input, description }: ListedProgram): string {
 
 function askTenant(
   context: contexts.ConversationContext,
-  asked: Identity,
+  asker: Identity,
   agent: string,
 ): AskTenant | undefined {
-  const { tenant, principal, claims } = asked;
   const { env, state } = context;
-  const object = directoryOf(env, tenant, state.id.jurisdiction);
-  const asker = { tenant, ...json.compact({ principal, claims }) };
+  const object = directoryOf(env, asker.tenant, state.id.jurisdiction);
   return (
     object &&
     ((method, path, body, key) => {

@@ -1,6 +1,6 @@
 import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { exactNumbers, json, sqlRows } from "../../../../src/internal.ts";
+import { exactNumbers, json, sqlRows, encoding } from "../../../../src/internal.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import type { Schedule } from "./program-schemas.ts";
 
@@ -117,3 +117,71 @@ const TABLES = [
      PRIMARY KEY (program, kind, name)) WITHOUT ROWID`,
   `CREATE INDEX IF NOT EXISTS program_trigger_due ON program_trigger (due) WHERE due IS NOT NULL`,
 ];
+
+/** The headers of a signed request, as in Standard Webhooks. */
+export interface SignedHeaders {
+  readonly "webhook-id"?: string | undefined;
+  /** Seconds since 1970. */
+  readonly "webhook-timestamp"?: string | undefined;
+  /** `v1,` and the signature in Base64; several of them, separated by spaces, while a secret changes. */
+  readonly "webhook-signature"?: string | undefined;
+}
+
+const encoder = new TextEncoder();
+
+/** The address of a webhook: its tenant, and what nobody can guess. */
+export function newHook(tenant: string): string {
+  return `${tenant}.${encoding.toHex(crypto.getRandomValues(new Uint8Array(16)))}`;
+}
+
+/** The tenant whose object knows the webhook, if there is one. Throws as for an unknown webhook. */
+export function tenantOfHook({ hook = "" }: Readonly<Record<string, string>>): string {
+  const [, tenant] = /^(.{1,256})\.[\da-f]{32}$/su.exec(hook) ?? [];
+  if (tenant === undefined) throw notSigned();
+  return tenant;
+}
+
+export function newSecret(): string {
+  return PREFIX + encoding.toBase64(crypto.getRandomValues(new Uint8Array(32)));
+}
+
+/** Requires a signature of the request that is new enough. Returns the request's id. Throws `unauthorized`. */
+export async function requireSignature(
+  secret: string,
+  headers: SignedHeaders,
+  body: string,
+): Promise<string> {
+  const { "webhook-id": id = "", "webhook-timestamp": time = "" } = headers;
+  const signatures = headers["webhook-signature"]?.split(" ").slice(0, MAX_SIGNATURES) ?? [];
+  const bytes = encoding.fromBase64(secret.slice(PREFIX.length));
+  const key = await importKey(bytes);
+  // Reading the body dropped a byte order mark, with which it was signed.
+  const texts = ["", "\uFEFF"].map((mark) => encoder.encode(`${id}.${time}.${mark}${body}`));
+  const isNew = /^\d{1,11}$/u.test(time) && Math.abs(Date.now() / 1_000 - Number(time)) <= WINDOW_S;
+  for (const signature of signatures) {
+    const [, text] = /^v1,([\w+/]{43}=)$/u.exec(signature) ?? [];
+    if (text === undefined) continue;
+    // It compares in constant time.
+    const verified = texts.map((signed) =>
+      crypto.subtle.verify("HMAC", key, encoding.fromBase64(text), signed),
+    );
+    if ((await Promise.all(verified)).includes(true) && isNew && id !== "") return id;
+  }
+  throw notSigned();
+}
+
+const PREFIX = "whsec_";
+const MAX_SIGNATURES = 10;
+/** A request is accepted for five minutes before and after its timestamp, in seconds. */
+const WINDOW_S = 300;
+
+function importKey(bytes: Uint8Array): Promise<CryptoKey> {
+  const hmac = { name: "HMAC", hash: "SHA-256" };
+  return crypto.subtle.importKey("raw", bytes as Uint8Array<ArrayBuffer>, hmac, false, ["verify"]);
+}
+
+/** The same for all requests, so that nobody learns which webhooks exist. */
+export function notSigned(): ByrefError {
+  const message = "There is no such webhook, or the request's signature or time is not valid.";
+  return new ByrefError("unauthorized", message);
+}

@@ -3,7 +3,7 @@ import type { JSONSchema7, ToolSet } from "ai";
 import { codeOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import type { Finding } from "./findings.ts";
-import { issuesIn } from "./schema-check.ts";
+import { issuesIn } from "./plan-input.ts";
 import { json, type Need, needsIn } from "../../../../src/internal.ts";
 import { jsonSchemas, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json, SyntaxName } from "../../../../src/references.ts";

@@ -1,10 +1,10 @@
 import * as limits from "../../../../src/limits.ts";
-import { ByrefError } from "../../../../src/errors.ts";
-import { type Issue, issuesIn, KEYWORDS } from "./schema-check.ts";
+import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
 import type { Finding } from "./findings.ts";
-import { encoding, json } from "../../../../src/internal.ts";
+import { encoding, json, characters, charsOf, exactNumbers } from "../../../../src/internal.ts";
 import { jsonSchemas, type Plan } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
+import type { JSONSchema7 } from "ai";
 
 /** Adds the defaults of the schema's properties to an input that leaves them out. */
 export function withDefaults({ input: schema }: Pick<Plan, "input">, input: Json): Json {
@@ -80,4 +80,201 @@ const WRONG = "is not written as JSON Schema has it.";
 /** The labels of a run's input: what a webhook brings is a stranger's. */
 export function inputLabels(isTrusted: boolean) {
   return isTrusted ? {} : { trusted: false, sources: ["webhook"] };
+}
+
+/** A value that does not fit its schema. `at` is its path, e.g. `input.items.0`. */
+export interface Issue {
+  readonly at: string;
+  readonly message: string;
+}
+
+interface Keyword {
+  readonly isArgument: (argument: Json) => boolean;
+  /** Returns what is wrong with a value. Absent for keywords that hold schemas. */
+  readonly check?: (value: Json, argument: Json) => string | undefined;
+}
+
+const TYPES = new Set<Json>("null boolean integer number string array object".split(" "));
+const isSchema = (argument: Json) => typeof argument === "boolean" || json.isJsonObject(argument);
+const areSchemas = (argument: Json) => json.isJsonArray(argument) && argument.length > 0;
+
+/** A value of a type that a keyword does not apply to passes. */
+const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
+  [
+    "type",
+    {
+      isArgument: (argument) => listOf(argument).every((type) => TYPES.has(type)),
+      check(value, argument) {
+        const types = listOf(argument);
+        const type = json.typeOfJson(value);
+        const isInteger = types.includes("integer") && exactNumbers.isWhole(value);
+        if (isInteger || types.includes(type)) return undefined;
+        return `must be ${types.join(" or ")}, and is ${type}.`;
+      },
+    },
+  ],
+  ["enum", { isArgument: json.isJsonArray, check: unlessOneOf }],
+  ["const", { isArgument: () => true, check: (value, only) => unlessOneOf(value, [only]) }],
+  [
+    "required",
+    {
+      isArgument: (names) =>
+        json.isJsonArray(names) && names.every((name) => typeof name === "string"),
+    },
+  ],
+  ["minimum", bound("at least", (value, limit) => value >= limit)],
+  ["maximum", bound("at most", (value, limit) => value <= limit)],
+  ["exclusiveMinimum", bound("more than", (value, limit) => value > limit)],
+  ["exclusiveMaximum", bound("less than", (value, limit) => value < limit)],
+  ["minLength", count("string", "at least", (length, limit) => length >= limit)],
+  ["maxLength", count("string", "at most", (length, limit) => length <= limit)],
+  ["minItems", count("array", "at least", (length, limit) => length >= limit)],
+  ["maxItems", count("array", "at most", (length, limit) => length <= limit)],
+  ["properties", { isArgument: json.isJsonObject }],
+  ["additionalProperties", { isArgument: isSchema }],
+  ["items", { isArgument: isSchema }],
+  ["anyOf", { isArgument: areSchemas }],
+  ["allOf", { isArgument: areSchemas }],
+]);
+
+function bound(words: string, isMet: (value: number, limit: number) => boolean): Keyword {
+  return {
+    isArgument: (argument) => typeof argument === "number",
+    check(value, limit) {
+      if (json.typeOfJson(value) !== "number") return undefined;
+      // Beyond the digits of a double, numbers that it does not tell apart are equal.
+      const isRight = isMet(Number(JSON.stringify(value)), Number(limit));
+      return isRight ? undefined : `must be ${words} ${String(limit)}.`;
+    },
+  };
+}
+
+function count(
+  type: "string" | "array",
+  words: string,
+  isMet: (length: number, limit: number) => boolean,
+): Keyword {
+  return {
+    isArgument: (argument) => Number.isInteger(argument) && Number(argument) >= 0,
+    check(value, limit) {
+      if (json.typeOfJson(value) !== type) return undefined;
+      // Characters are code points, as in all limits.
+      const length =
+        typeof value === "string" ? characters.codePointCount(value) : listOf(value).length;
+      if (isMet(length, Number(limit))) return undefined;
+      return `must have ${words} ${String(limit)}, and has ${length}.`;
+    },
+  };
+}
+
+function listOf(argument: Json): readonly Json[] {
+  return json.isJsonArray(argument) ? argument : [argument];
+}
+
+/** Options as canonical JSON, by their list, which many elements are compared with. */
+const canonicalOptions = new WeakMap<object, ReadonlySet<string>>();
+
+function unlessOneOf(value: Json, options: Json): string | undefined {
+  const all = listOf(options);
+  const known = canonicalOptions.get(all) ?? new Set(all.map(json.canonicalJson));
+  canonicalOptions.set(all, known);
+  if (known.has(json.canonicalJson(value))) return undefined;
+  const shown = all.slice(0, 10).map((option) => JSON.stringify(option));
+  return `must be ${characters.clip(shown.join(" or "), 800)}${all.length > 10 ? " …" : ""}.`;
+}
+
+interface CheckOptions {
+  readonly at?: string;
+  /** Places whose values are unknown. */
+  readonly open?: ReadonlySet<string>;
+  readonly maximum?: number;
+}
+
+/**
+ * Returns the first `maxShownItems` issues of a value, with `$ref`, `allOf`, `anyOf` and `oneOf`. A keyword that is
+ * not checked, or malformed, is no issue. Throws `limit_exceeded` if the check takes more than `maximum` steps.
+ */
+export function issuesIn(
+  definition: jsonSchemas.Definition,
+  value: Json,
+  { at = "", open = new Set(), maximum = limits.maxSchemaChecks }: CheckOptions = {},
+): readonly Issue[] {
+  const root = typeof definition === "boolean" ? {} : definition;
+  let work = 0;
+  return check(definition, value, at)
+    .slice(0, limits.maxShownItems)
+    .map((issue) => ({ ...issue, at: characters.clip(issue.at, 200) }));
+
+  function check(one: jsonSchemas.Definition, value: Json, at: string): readonly Issue[] {
+    if (open.has(at)) return [];
+    return jsonSchemas.foldSchema<readonly Issue[]>(one, root, {
+      own: (schema) => ownIssues(schema, value, at),
+      all: (results) => results.flat(),
+      any: (results) =>
+        results.some(({ length }) => length === 0)
+          ? []
+          : [{ at, message: `fits none of the alternatives: ${firstOf(results)}.` }],
+    });
+  }
+
+  function ownIssues(schema: jsonSchemas.Definition, value: Json, at: string): readonly Issue[] {
+    work += costOf(schema, value);
+    const advice = "Give a smaller input, or simplify the schema.";
+    requireAtMost(["maxSchemaChecks", maximum], work, advice);
+    if (schema === true) return [];
+    if (schema === false) return [{ at, message: "must not be there: remove it." }];
+    const { required } = schema;
+    const isObject = json.isJsonObject(value) && Array.isArray(required);
+    const missing = (isObject ? required : [])
+      .filter((key) => !Object.hasOwn(Object(value), key))
+      .map((key) => ({ at: joined(at, key), message: "is missing." }));
+    // JSON Schema is JSON.
+    const own = Object.entries(schema as Readonly<Record<string, Json>>);
+    const issues = own.flatMap(([name, argument]) => {
+      const { check, isArgument } = KEYWORDS.get(name) ?? {};
+      const message = isArgument?.(argument) === true ? check?.(value, argument) : undefined;
+      return message === undefined ? [] : [{ at, message }];
+    });
+    return [...missing, ...issues, ...innerIssues(schema, value, at)];
+  }
+
+  function innerIssues(schema: JSONSchema7, value: Json, at: string): readonly Issue[] {
+    if (json.isJsonArray(value)) {
+      const { items } = schema;
+      // A tuple's other elements.
+      if (items === undefined || json.isJsonArray(items as Json) || "prefixItems" in schema)
+        return [];
+      return value.flatMap((item, index) =>
+        check(items as jsonSchemas.Definition, item, joined(at, String(index))),
+      );
+    }
+    if (!json.isJsonObject(value)) return [];
+    const { properties = {}, patternProperties, additionalProperties: others = true } = schema;
+    return Object.entries(value).flatMap(([key, inner]) => {
+      const own = Object.hasOwn(properties, key) ? properties[key] : undefined;
+      const rest = patternProperties === undefined ? others : true;
+      return check(own ?? rest, inner, joined(at, key));
+    });
+  }
+}
+
+/** Values are compared as texts. */
+function costOf(schema: jsonSchemas.Definition, value: Json): number {
+  if (typeof schema === "boolean") return 1;
+  const { enum: options, const: only, required, minLength, maxLength } = schema;
+  const isRead = [options, only, minLength, maxLength].some((one) => one !== undefined);
+  const chars = isRead ? charsOf(value, Infinity) : 0;
+  const lengths = [options, required].flatMap((list) => (Array.isArray(list) ? list.length : []));
+  return lengths.reduce((sum, length) => sum + length, 1 + Math.ceil(chars / 64));
+}
+
+/** The messages of the first alternatives: "must be integer, and is string; must be null, and is string". */
+function firstOf(results: readonly (readonly Issue[])[]): string {
+  const messages = results.slice(0, 3).map(([issue]) => issue?.message.replace(/\.$/u, ""));
+  // Alternatives of alternatives multiply.
+  return characters.clip(messages.join("; "), 1_000);
+}
+
+function joined(at: string, key: string): string {
+  return at === "" ? key : `${at}.${key}`;
 }

@@ -1,6 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, codeOf, messageOf } from "../../../../src/errors.ts";
-import type { CheckedCall, CheckedPlan, CheckedNeed } from "./check-plan.ts";
+import type { CheckedCall, CheckedPlan, CheckedNeed, Writer, Writers } from "./check-plan.ts";
 import { waitsFor } from "./gates.ts";
 import {
   type CallState,
@@ -31,7 +31,6 @@ import {
 } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 import { type Json, type Lookup, resolveReferences } from "../../../../src/references.ts";
-import type { Writer, Writers } from "./path-index.ts";
 
 export interface PlanRunOptions {
   readonly checked: CheckedPlan;
@@ -123,7 +122,11 @@ export class PlanRun {
       });
       await Promise.race([news, ...this.#running.values()]);
     }
-    if (signal.aborted) this.#skipRest("The run was cancelled.");
+    const reason = "The run was cancelled.";
+    for (const [index, call] of signal.aborted ? checked.calls.entries() : []) {
+      const isLeft = this.#stateOf(index).status === "waiting";
+      if (isLeft) this.#setCall(call, { status: "skipped", reason });
+    }
     this.#set({ status: this.#statusAtEnd() });
   }
 
@@ -133,9 +136,11 @@ export class PlanRun {
     for (let hasChanged = true; hasChanged;) {
       hasChanged = false;
       for (const [index, call] of checked.calls.entries()) {
-        if (this.#stateOf(index).status !== "waiting" || this.#running.has(index)) continue;
+        const { status, gate } = this.#stateOf(index);
+        if (status !== "waiting" || this.#running.has(index)) continue;
         if (checked.plan.order === "written" && !this.#isNext(index)) break;
-        if (this.#awaitsApproval(index)) continue;
+        // It waits for a person.
+        if (gate !== undefined && this.#decisionOn(gate) === undefined) continue;
         const ready = this.#readinessOf(call);
         if (ready.kind === "skipped") {
           this.#setCall(call, { status: "skipped", reason: ready.reason });
@@ -179,7 +184,9 @@ export class PlanRun {
       const wasSame = begun.pin === undefined || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
       // A cancelled run does not wait for it.
-      await this.#options.onStart?.().catch((error: unknown) => this.#unlessStopped(error));
+      await this.#options.onStart?.().catch((error: unknown) => {
+        if (!this.#signal.aborted) throw error;
+      });
       if (this.#signal.aborted) return;
       const { gate, shown } = stateIn(this.record, call.id);
       this.#setCall(checked, {
@@ -212,10 +219,6 @@ export class PlanRun {
     }
   }
 
-  #unlessStopped(error: unknown): void {
-    if (!this.#signal.aborted) throw error;
-  }
-
   #optionsFor({ call, target }: CheckedCall): wraps.CallOptions {
     const { keyPrefix, observer, checked } = this.#options;
     return {
@@ -239,17 +242,12 @@ export class PlanRun {
   }
 
   #inRun({ operator, places }: saveTargets.SaveTarget): saveTargets.SaveTarget {
-    return {
-      operator,
-      places: places.map((place) => {
-        const name = this.#nameOf(place.name);
-        return name === place.name ? place : { ...place, name, run: this.record.id };
-      }),
-    };
-  }
-
-  #nameOf(name: string): string {
-    return nameInRun(this.record.id, name, this.#options.checked.plan.runNames);
+    const run = this.record.id;
+    const inRun = places.map((place) => {
+      const name = nameInRun(run, place.name, this.#options.checked.plan.runNames);
+      return name === place.name ? place : { ...place, name, run };
+    });
+    return { operator, places: inRun };
   }
 
   /** Restarts or fails a call that had begun when a crash cut it off. */
@@ -266,13 +264,6 @@ export class PlanRun {
       isOpenRun(this.record) &&
       waitsFor(this.#options.checked.plan, this.record, gate)
     );
-  }
-
-  #skipRest(reason: string): void {
-    for (const [index, call] of this.#options.checked.calls.entries()) {
-      const isLeft = this.#stateOf(index).status === "waiting";
-      if (isLeft) this.#setCall(call, { status: "skipped", reason });
-    }
   }
 
   async #ask(call: CheckedCall, gate: string): Promise<void> {
@@ -305,11 +296,6 @@ export class PlanRun {
       text: policies.approvalRequest(about).input,
       digest: await toolInputs.digestOf(resolved),
     };
-  }
-
-  #awaitsApproval(index: number): boolean {
-    const { gate } = this.#stateOf(index);
-    return gate !== undefined && this.#decisionOn(gate) === undefined;
   }
 
   /**

@@ -64,7 +64,9 @@ export class PlanStore {
   get(id: string): PlanRecord | undefined {
     const both = `SELECT data, status FROM plan JOIN plan_head USING (id) WHERE id = ?`;
     const [row] = this.#rows(both, id);
-    return row && { ...planIn(row), status: statusIn(row) };
+    // `add` wrote it.
+    const parsed = row && (exactNumbers.parseExactly(sqlRows.textIn(row, "data")) as PlanRecord);
+    return parsed && { ...parsed, status: statusIn(row) };
   }
 
   /** Reads a plan. Throws `not_found`. */
@@ -297,11 +299,6 @@ function openness(record: RunRecord): number {
 function statusIn(row: sqlRows.SqlRow): PlanStatus {
   // `add` and `setStatus` wrote it.
   return sqlRows.textIn(row, "status") as PlanStatus;
-}
-
-function planIn(row: sqlRows.SqlRow): PlanRecord {
-  // `add` wrote it.
-  return exactNumbers.parseExactly(sqlRows.textIn(row, "data")) as PlanRecord;
 }
 
 function recordIn(row: sqlRows.SqlRow): RunRecord {

@@ -16,7 +16,7 @@ import {
   rewriteText,
   rewriteValue,
 } from "./rewrite-references.ts";
-import { MAY_HAVE_URL, writeAnswer } from "../plan/write-answer.ts";
+import { MAY_HAVE_URL, writeAnswer } from "../plan/json-plan.ts";
 
 /** A change of the conversation's variables, in the order in which they happened. */
 export type PastStep = PastCall | PastWrite;

@@ -7,28 +7,19 @@ import type { PlanRecord, RunRecord } from "../plan/plan-record.ts";
 import { RESERVED_NAMES, STATE } from "../plan/run-names.ts";
 import type { Lookup } from "../../../../src/references.ts";
 import {
-  askAgentFor,
-  askAgent,
-  type AskModel,
+  type Attempt,
   lookupInStore,
   type Plan,
   type PlanCall,
   type PlanFormatName,
   scopes,
-  withOwnTools,
   type wraps,
   toolCalls,
-  type runtimeTools,
   toolboxes,
   turnAgents,
-  type turnContexts,
 } from "../../../../src/internal-tool.ts";
-import { json, needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
+import { needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
-
-interface RunContext extends turnContexts.TurnContext {
-  readonly planFormats: readonly PlanFormat[];
-}
 
 export interface OpenedPlan {
   readonly checked: CheckedPlan;
@@ -40,16 +31,18 @@ export interface OpenedPlan {
 
 /** Prepares a plan for a run. Throws `invalid_plan`, with all findings. */
 export async function openPlan(
-  context: RunContext,
+  { attempt, planFormats }: { readonly attempt: Attempt } & Pick<Planner, "planFormats">,
   { plan, tainted = false }: PlanRecord,
   run: Pick<RunRecord, "id" | "createdAt"> & Partial<Pick<RunRecord, "needs">>,
 ): Promise<OpenedPlan> {
-  const { store, planFormats } = context;
-  const tools = await toolsToRun(plan, context, { ...run, tainted });
-  const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
+  const { store } = attempt.context;
+  const { id, createdAt, needs: known = [] } = run;
+  const planner = { ...attempt.context, planFormats };
+  const tools = await toolsOf(plan, planner, { attempt, id, createdAt, tainted });
+  const checked = await requireValid(plan, tools, { store, known });
   const read = planFormatOf(planFormats, plan.format).reads?.(plan) ?? [];
   const needs = needsOf(checked, read).filter((name) => new scopes.ScopedStore(store).glance(name));
-  for (const name of needs) store.holds.hold(run.id, name);
+  for (const name of needs) store.holds.hold(id, name);
   return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
 }
 
@@ -110,7 +103,9 @@ function needsOf({ plan, inherits }: CheckedPlan, read: readonly string[]): read
   return [...new Set([...referred, ...read.filter((name) => !own.has(name))])];
 }
 
-export type Planner = Pick<RunContext, "agent" | "store" | "services" | "planFormats">;
+export interface Planner extends Pick<Attempt["context"], "agent" | "store" | "services"> {
+  readonly planFormats: readonly PlanFormat[];
+}
 
 /** The tools that a plan may call: the agent's, the runtime's own, and those of the plan's format. */
 export interface PlanTools {
@@ -133,76 +128,54 @@ export function planFormatOf(
   throw new ByrefError("bad_configuration", message);
 }
 
-/** Tools for checking a plan. They cannot run. */
-export async function toolsToCheck(plan: Plan, planner: Planner): Promise<PlanTools> {
-  return toolsOf(plan, planner, { wrap: wrapFor(plan, planner, new Taint()), own: [] });
+interface ToolsRun extends Pick<RunRecord, "id" | "createdAt"> {
+  readonly attempt: Attempt;
+  readonly tainted: boolean;
 }
 
-async function toolsToRun(
+/** The tools of a plan in a run. Without a run they are for checking the plan, and cannot run. */
+export async function toolsOf(
   plan: Plan,
-  context: RunContext,
-  run: Pick<RunRecord, "id" | "createdAt"> & { readonly tainted: boolean },
+  { agent, store, services = {}, planFormats }: Planner,
+  run?: ToolsRun,
 ): Promise<PlanTools> {
-  const { agent, model, redact, store, account, services = {}, planFormats } = context;
-  const equip = () => Promise.resolve(withOwnTools(agent));
-  const step = { ...json.compact({ agent, model, redact }), equip };
-  const ask: AskModel = (question) => askAgent(context, step, question);
-  const resources = json.compact({
-    ask,
-    store,
-    today: dayAt(Date.parse(run.createdAt)),
-    files: services.files,
-  });
-  const taint = new Taint(run.tainted, { isFixed: true });
-  return toolsOf(plan, context, {
-    wrap: { ...wrapFor(plan, context, taint), owner: run.id },
-    own: planFormatOf(planFormats, plan.format).own?.tools(resources) ?? [],
-    toolbox: { ask: askAgentFor(context), onCall: () => account.spend.add("toolCalls", 1) },
-  });
-}
-
-interface Parts {
-  readonly wrap: wraps.WrapOptions;
-  readonly own: readonly runtimeTools.RuntimeTool[];
-  readonly toolbox?: toolboxes.ToolboxOptions;
-}
-
-async function toolsOf(
-  plan: Plan,
-  { agent, services = {}, planFormats }: Planner,
-  { wrap, own, toolbox: how }: Parts,
-): Promise<PlanTools> {
-  // Plans cannot propose plans, because a person could not approve those in advance, or run programs.
-  const { planTools: _, ...others } = services;
   const planFormat = planFormatOf(planFormats, plan.format);
   const { plain = {}, isAlone = false } = planFormat.own ?? {};
-  const toolbox = await toolboxes.openToolbox(agent, wrap, { ...others, ...how });
-  const wrapped = await toolCalls.wrapRuntimeTools(own, wrap);
-  const toolNames = Object.keys(toolbox.plain);
-  const hasFiles = services.files !== undefined;
+  const { syntaxes, order, remakes = false } = plan;
+  const wrap: wraps.WrapOptions = {
+    ...turnAgents.wrapOptionsFor({ ...agent, outputPath: false }),
+    store,
+    taint: new Taint(run?.tainted, { isFixed: run !== undefined }),
+    syntaxes,
+    // A call that is made again reads its references as its model wrote them.
+    ...(remakes ? {} : { unknown: order === "data" ? "error" : "keep" }),
+    ...(run && { owner: run.id }),
+  };
+  // Plans cannot propose plans, because a person could not approve those in advance, or run programs.
+  const { planTools: _, ...others } = services;
+  const toolbox = await toolboxes.openToolbox(agent, wrap, { ...others, ...run?.attempt.toolbox });
+  const { files } = services;
+  const own =
+    run &&
+    planFormat.own?.tools({
+      ask: (question) => run.attempt.ask(question),
+      store,
+      today: dayAt(Date.parse(run.createdAt)),
+      files,
+    });
+  const wrapped = await toolCalls.wrapRuntimeTools(own ?? [], wrap);
+  const about = { toolNames: Object.keys(toolbox.plain), hasFiles: files !== undefined };
   const effectsOf = (name: string) => toolbox.effectsOf(name);
   return {
     plain: isAlone ? plain : { ...plain, ...toolbox.plain },
-    findings: planFormat.findings?.(plan, { toolNames, hasFiles }) ?? [],
+    findings: planFormat.findings?.(plan, about) ?? [],
     // An agent's tool takes precedence over a tool of the format.
     get: (name) => (isAlone ? undefined : toolbox.get(name)) ?? wrapped.get(name),
     effectsOf(call) {
       const { tool } = call;
       if (!isAlone && toolbox.get(tool) !== undefined) return effectsOf(tool);
-      const ownEffects = own.find(({ name }) => name === tool)?.effects ?? "none";
+      const ownEffects = own?.find(({ name }) => name === tool)?.effects ?? "none";
       return planFormat.effectsOf?.(call, effectsOf) ?? ownEffects;
     },
-  };
-}
-
-function wrapFor(plan: Plan, { agent, store }: Planner, taint: Taint): wraps.WrapOptions {
-  const { syntaxes, order, remakes = false } = plan;
-  return {
-    ...turnAgents.wrapOptionsFor({ ...agent, outputPath: false }),
-    store,
-    taint,
-    syntaxes,
-    // A call that is made again reads its references as its model wrote them.
-    ...(remakes ? {} : { unknown: order === "data" ? "error" : "keep" }),
   };
 }

@@ -1,4 +1,4 @@
-import { ByrefError, codeIn, type ErrorCode, publicTextOf } from "../../../../src/errors.ts";
+import { ByrefError, codeIn, publicTextOf } from "../../../../src/errors.ts";
 import { inputLabels } from "../plan/plan-input.ts";
 import { gatesIn, nothingWaits, waitsFor } from "../plan/gates.ts";
 import {
@@ -9,7 +9,6 @@ import {
   type GateDecision,
   isOpenRun,
   type RunRecord,
-  type RunStatus,
   closedCalls,
   stateIn,
 } from "../plan/plan-record.ts";
@@ -19,27 +18,21 @@ import type { PlanStore } from "../plan/plan-store.ts";
 import { nameInRun } from "../plan/run-names.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
 import { commitOutcome, restoreResult, resultsGone } from "./run-outcome.ts";
-import {
-  Attempt,
-  type AttemptEnd,
-  giveUpReason,
-  headFor,
-  type JournalEntry,
-  NOTHING_SPENT,
-  type RecoveredLog,
-  type TurnHead,
-  type turnContexts,
-} from "../../../../src/internal-tool.ts";
-import { json, type stores } from "../../../../src/internal.ts";
+import type { Attempt, eventLogs } from "../../../../src/internal-tool.ts";
+import { json, type stores, type VariableStore } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
-export interface PlanTurnOptions extends turnContexts.TurnOptions {
+/** A run's attempt in the queue of turns, and what records the run. */
+export interface RunOptions {
+  readonly attempt: Attempt;
   readonly plans: PlanStore;
   readonly planFormats: readonly PlanFormat[];
+  /** The conversation's events. */
+  readonly events: Pick<eventLogs.EventLog, "add" | "flush">;
   /** Called before the run is written, in the same commit. */
-  readonly onBegin?: () => void;
+  readonly onBegin: () => void;
   /** Called with the run when it continues and accepts decisions. */
-  readonly onRun?: (run: PlanRun) => void;
+  readonly onRun: (run: PlanRun) => void;
 }
 
 export interface NewRun {
@@ -48,15 +41,10 @@ export interface NewRun {
   readonly input: Json;
   /** True if the conversation receives the run's result. */
   readonly keep: boolean;
-  /** False for an input of a stranger. Default: true. */
-  readonly isTrusted?: boolean;
+  /** False for an input of a stranger. */
+  readonly isTrusted: boolean;
   /** Continues the failed run of this id: its calls that are done are not called again. */
-  readonly retries?: boolean;
-}
-
-export interface RunDecision {
-  readonly run: string;
-  readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
+  readonly retries: boolean;
 }
 
 /**
@@ -64,20 +52,24 @@ export interface RunDecision {
  * `invalid_plan` if the plan cannot run any more, and if the storage fails; to retry, also with `conflict`,
  * and with `outcome_unknown` if a call may have had its effect. Failures of calls are in the record.
  */
-export async function startRun(options: PlanTurnOptions, start: NewRun): Promise<StoredRun> {
-  const { plans, planFormats, store, now } = options;
-  const { plan, id, input, keep, isTrusted = true, retries = false } = start;
-  const attempt = attemptAt(options, id);
-  const failed = retries ? requireFailed(plans.run(id)?.record) : undefined;
-  const { createdAt = new Date(now()).toISOString() } = failed ?? {};
-  const about = failed ?? { id, createdAt };
-  const opened = await openPlan({ ...attempt.context, planFormats }, plan, about);
+export async function startRun(options: RunOptions, start: NewRun): Promise<StoredRun> {
+  const { plans, attempt, events } = options;
+  const { store, now, asker } = attempt.context;
+  const { plan, id, input, keep, isTrusted, retries } = start;
+  // The run was queued; the plan may be cancelled meanwhile, and until it begins.
+  const requireStill = () => requireApproved({ id: plan.id, status: plans.statusOf(plan.id) });
+  requireStill();
+  const failed = retries ? plans.run(id)?.record : undefined;
+  if (retries && failed?.status !== "failed")
+    throw new ByrefError("conflict", "Only a failed run can be retried.");
+  const about = failed ?? { id, createdAt: new Date(now()).toISOString() };
+  const opened = await openPlan(options, plan, about);
   const { needs } = opened;
-  const first = { id, plan: plan.id, calls: {}, gates: {}, keep, needs, createdAt };
+  const first = { plan: plan.id, calls: {}, gates: {}, keep, needs, ...about };
   const record: RunRecord = failed
     ? recordToRetry(opened, failed)
     : { ...first, status: "running" };
-  const turn = new PlanTurn(options, { plan, opened, record, attempt });
+  const turn = new PlanTurn(options, plan, opened, record);
   const writes: stores.PreparedWrite[] = [];
   try {
     const name = nameInRun(id, "input", []);
@@ -86,14 +78,15 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
       writes.push(await restoreResult(store, result, { run: id, plan: plan.plan }));
     }
     attempt.begin(() => {
-      if (plans.statusOf(plan.id) === "cancelled")
-        throw new ByrefError("plan_not_approved", "The plan was cancelled before it ran.");
-      options.onBegin?.();
-      if (retries) plans.reopenRun(record, options.asker);
-      else plans.addRun(record, input, options.asker);
+      requireStill();
+      const by = json.compact({ principal: asker?.principal });
+      events.add({ type: "run.started", plan: plan.id, run: id, ...by });
+      options.onBegin();
+      if (retries) plans.reopenRun(record, asker);
+      else plans.addRun(record, input, asker);
       plans.setStatus(plan.id, "running");
       for (const write of writes) write.commit();
-      turn.emitAll();
+      for (const call of plan.plan.calls) turn.emitCall(call.id, stateIn(record, call.id));
     });
   } catch (error) {
     for (const write of writes) write.discard();
@@ -102,9 +95,14 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
   return turn.run();
 }
 
-function requireFailed(record: RunRecord | undefined): RunRecord {
-  if (record?.status === "failed") return record;
-  throw new ByrefError("conflict", "Only a failed run can be retried.");
+/** Throws `plan_not_approved`. */
+export function requireApproved({ id, status }: Pick<PlanRecord, "id" | "status">): void {
+  if (status !== "proposed" && status !== "cancelled") return;
+  const advice =
+    status === "cancelled"
+      ? "propose it again."
+      : `it must be approved first: POST …/plans/${id}/approve.`;
+  throw new ByrefError("plan_not_approved", `The plan is ${status}; ${advice}`);
 }
 
 /** What a failed run has not done waits again, and so do its approvals; a denial stays. */
@@ -135,22 +133,33 @@ function recordToRetry({ checked: { plan }, effectsOf }: OpenedPlan, failed: Run
   };
 }
 
-/** Continues a run whose calls have waited for a person. Rejects with `approval_not_found`. */
+/** Decisions on gates of one run. */
+export interface RunDecisions {
+  readonly run: string;
+  readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
+}
+
+/**
+ * Continues a run whose calls have waited for a person. `onTaken` receives each decision in the first commit. Rejects
+ * with `approval_not_found`.
+ */
 export async function resumeRun(
-  options: PlanTurnOptions,
-  { run, decisions }: RunDecision,
+  options: RunOptions,
+  { run, decisions }: RunDecisions,
+  onTaken: (gate: string, approved: boolean) => void,
 ): Promise<StoredRun> {
-  const { plans, planFormats } = options;
+  const { plans, attempt, events } = options;
   const record = plans.run(run)?.record;
   if (record === undefined || !isOpenRun(record)) throw nothingWaits();
   const plan = plans.required(record.plan);
   if (!decisions.some(([gate]) => waitsFor(plan.plan, record, gate))) throw nothingWaits();
-  const attempt = attemptAt(options, run);
-  const opened = await openPlan({ ...attempt.context, planFormats }, plan, record);
+  const opened = await openPlan(options, plan, record);
   const continued: RunRecord = { ...record, status: "running" };
-  const turn = new PlanTurn(options, { plan, opened, record: continued, attempt });
+  const turn = new PlanTurn(options, plan, opened, continued);
   attempt.resume(() => {
-    options.onBegin?.();
+    for (const [gate, { approved }] of decisions) onTaken(gate, approved);
+    events.flush();
+    options.onBegin();
     plans.saveRun(continued);
   });
   return turn.run(async (one) => {
@@ -159,79 +168,69 @@ export async function resumeRun(
 }
 
 /** Continues a run after a crash. Rejects only if the storage fails. */
-export async function recoverRun(
-  options: PlanTurnOptions,
-  recoveredLog: RecoveredLog,
-): Promise<StoredRun> {
-  const { plans, planFormats } = options;
-  const attempt = Attempt.next(options);
+export async function recoverRun(options: RunOptions): Promise<StoredRun> {
+  const { plans, attempt, events } = options;
+  events.add({ type: "run.recovered", run: attempt.head.id });
   const record = plans.run(attempt.head.id)?.record;
   if (record === undefined) throw new ByrefError("internal", "There is no run to continue.");
   const plan = plans.required(record.plan);
-  const counted = recoveredLog.entries.at(-1)?.state;
-  if (counted !== undefined) attempt.context.account.restore(counted);
   let opened: OpenedPlan | undefined;
-  let error = giveUpReason(recoveredLog);
+  let error = attempt.failure;
   try {
-    opened = await openPlan({ ...attempt.context, planFormats }, plan, record);
+    opened = await openPlan(options, plan, record);
   } catch (thrown) {
     error ??= publicTextOf(thrown);
   }
-  const turn = new PlanTurn(options, { plan, opened, record, attempt });
-  attempt.retry(() => undefined);
+  const turn = new PlanTurn(options, plan, opened, record);
+  attempt.retry(options.onBegin);
   return error === undefined ? turn.run() : turn.giveUp(error);
 }
 
 /** Ends a run that waits for a person. A run in progress is stopped by its signal. */
 export async function cancelRun(
-  { plans, store, journal }: Pick<PlanTurnOptions, "plans" | "store" | "journal">,
+  { plans, store, journal }: CancelOptions,
   record: RunRecord,
   reason = "The run was cancelled.",
 ): Promise<void> {
   const { plan } = plans.required(record.plan);
   const calls = closedCalls(plan, record, reason);
   const ended = { ...record, status: "cancelled", calls } as const;
-  await commitOutcome({ store, plan, record: ended }, (outcome) => {
-    journal.atomically(() => {
-      outcome.commit();
-      plans.saveRun(outcome.record);
-      plans.saveState(record.id, outcome.state);
-    });
-  });
+  await commitOutcome({ plans, store, plan, record: ended }, (close) => journal.atomically(close));
   store.holds.release(record.id);
 }
 
-interface PlanAttempt {
-  readonly plan: PlanRecord;
-  /** Undefined if the plan cannot run any more. */
-  readonly opened: OpenedPlan | undefined;
-  readonly record: RunRecord;
-  readonly attempt: Attempt;
+interface CancelOptions {
+  readonly plans: PlanStore;
+  readonly store: VariableStore;
+  readonly journal: { atomically(work: () => void): void };
 }
 
 class PlanTurn {
-  readonly #options: PlanTurnOptions;
-  readonly #given: PlanAttempt;
+  readonly #options: RunOptions;
+  readonly #plan: PlanRecord;
+  readonly #opened: OpenedPlan | undefined;
   #record: RunRecord;
 
-  constructor(options: PlanTurnOptions, given: PlanAttempt) {
+  /** `opened`: undefined if the plan cannot run any more. */
+  constructor(
+    options: RunOptions,
+    plan: PlanRecord,
+    opened: OpenedPlan | undefined,
+    record: RunRecord,
+  ) {
     this.#options = options;
-    this.#given = given;
-    this.#record = given.record;
-  }
-
-  emitAll(): void {
-    for (const { id } of this.#given.plan.plan.calls) this.#emitCall(id, stateIn(this.#record, id));
+    this.#plan = plan;
+    this.#opened = opened;
+    this.#record = record;
   }
 
   async run(first?: (run: PlanRun) => Promise<void>): Promise<StoredRun> {
-    const { opened } = this.#given;
     // The run may have ended before the crash.
-    if (opened === undefined || !isOpenRun(this.#record)) return this.#end();
-    const { store, signal, observer, account } = this.#given.attempt.context;
-    const { keyPrefix, onRun } = this.#options;
+    if (this.#opened === undefined || !isOpenRun(this.#record)) return this.#end();
+    const { attempt, onRun } = this.#options;
+    const { store, signal, observer, keyPrefix } = attempt.context;
     const run = new PlanRun({
-      ...opened,
+      ...this.#opened,
       record: this.#record,
       store,
       keyPrefix,
@@ -239,14 +238,14 @@ class PlanTurn {
       signal,
       commit: (work) => this.#commit(work),
       onCall: (id, state) => this.#note(id, state),
-      onStart: () => account.spend.add("toolCalls", 1),
+      onStart: attempt.toolbox.onCall,
     });
-    await this.#given.attempt.run(async () => {
-      onRun?.(run);
+    await attempt.run(async () => {
+      onRun(run);
       await first?.(run);
       await run.run();
     });
-    const { timeoutError } = this.#given.attempt;
+    const { timeoutError } = attempt;
     if (timeoutError !== undefined && this.#record.status === "cancelled") {
       const error = publicTextOf(timeoutError);
       this.#commit(() => ({ ...this.#record, status: "failed", error }));
@@ -256,10 +255,10 @@ class PlanTurn {
 
   /** Ends a run that cannot continue. Waiting calls do not run; the outcome of running calls is unknown. */
   async giveUp(error: string): Promise<StoredRun> {
-    const calls = closedCalls(this.#given.plan.plan, this.#record, error);
+    const calls = closedCalls(this.#plan.plan, this.#record, error);
     this.#commit(() => {
       for (const [id, state] of Object.entries(calls)) {
-        if (state !== this.#record.calls[id]) this.#emitCall(id, state);
+        if (state !== this.#record.calls[id]) this.emitCall(id, state);
       }
       return { ...this.#record, status: "failed", error, calls };
     });
@@ -268,21 +267,29 @@ class PlanTurn {
 
   /** Stores the run's result and closes the run in one commit. */
   async #end(): Promise<StoredRun> {
-    const { plans, store } = this.#options;
-    const { plan } = this.#given.plan;
-    await commitOutcome({ store, plan, record: this.#record }, (outcome) => {
-      this.#given.attempt.end(() => {
-        outcome.commit();
-        this.#record = outcome.record;
-        plans.saveRun(this.#record);
-        if (!isOpenRun(this.#record)) plans.saveState(this.#record.id, outcome.state);
-        plans.setStatus(this.#given.plan.id, this.#planStatus());
-        const data = this.#shown(outcome.streamed);
-        this.#given.attempt.context.emit({ type: "data-run", data, transient: true });
-        return { end: endOf(this.#record), result: undefined };
+    const { plans, attempt } = this.#options;
+    const { store, emit } = attempt.context;
+    const { plan } = this.#plan;
+    await commitOutcome({ plans, store, plan, record: this.#record }, (close) => {
+      attempt.end(() => {
+        const { record, streamed } = close();
+        this.#record = record;
+        const { status } = record;
+        const isOpen = status === "running" || status === "waiting";
+        plans.setStatus(this.#plan.id, this.#planStatus());
+        emit({ type: "data-run", data: this.#shown(streamed), transient: true });
+        const end = {
+          status: isOpen ? "waiting" : status === "cancelled" ? "stopped" : status,
+          ...(status === "failed" && { code: codeIn(failureIn(record)) }),
+          ...(isOpen && { waits: {} }),
+        } as const;
+        return { end, result: undefined };
       });
     });
-    const stored = plans.run(this.#record.id);
+    const { id, status } = this.#record;
+    const type = status === "running" ? ("run.waiting" as const) : (`run.${status}` as const);
+    this.#options.events.add({ type, run: id, plan: this.#plan.id });
+    const stored = plans.run(id);
     if (stored === undefined) throw new ByrefError("internal", "The run was not recorded.");
     return stored;
   }
@@ -306,8 +313,8 @@ class PlanTurn {
   }
 
   #commit(work: () => RunRecord): void {
-    const { log, plans } = this.#options;
-    log.commit(() => {
+    const { plans, attempt } = this.#options;
+    attempt.context.log.commit(() => {
       this.#record = work();
       plans.saveRun(this.#record);
     });
@@ -315,65 +322,30 @@ class PlanTurn {
 
   /** Records progress. Starting a call again is not progress; ending it is. */
   #note(id: string, state: CallState): void {
+    const { log, account } = this.#options.attempt.context;
     const isOver = state.status !== "waiting" && state.status !== "running";
-    if (isOver) this.#options.log.note(this.#counts());
-    this.#emitCall(id, state);
+    if (isOver) log.note({ state: { ...account.counts, tainted: false, waiting: {} } });
+    this.emitCall(id, state);
   }
 
-  #counts(): JournalEntry {
-    const { counts } = this.#given.attempt.context.account;
-    return { state: { ...counts, tainted: false, waiting: {} } };
-  }
-
-  #emitCall(call: string, { status, reason, gate, asked, output }: CallState): void {
-    const tool = this.#given.plan.plan.calls.find(({ id }) => id === call)?.tool ?? "";
+  /** Streams the state of a call, and adds its event. */
+  emitCall(call: string, { status, reason, gate, asked, output }: CallState): void {
+    const { attempt, events } = this.#options;
+    const tool = this.#plan.plan.calls.find(({ id }) => id === call)?.tool ?? "";
     const waits = status === "waiting" ? { gate, asked } : {};
     const data = { call, tool, status, reason, output, ...waits };
-    this.#given.attempt.context.emit({ type: "data-call", id: call, data, transient: true });
+    attempt.context.emit({ type: "data-call", id: call, data, transient: true });
+    const run = this.#record.id;
+    const about = { run, tool, toolCallId: `${run}/${call}` };
+    if (status === "running") events.add({ type: "tool.called", ...about });
+    if (status === "done") events.add({ type: "tool.done", ...about });
+    if (status === "failed")
+      events.add({ type: "tool.failed", ...about, code: codeIn(reason ?? "") });
   }
 }
 
-const ENDS = {
-  running: "waiting",
-  waiting: "waiting",
-  done: "done",
-  failed: "failed",
-  cancelled: "stopped",
-} as const satisfies Record<RunStatus, turnContexts.TurnEnd["status"]>;
-
-function endOf(record: RunRecord): AttemptEnd {
-  const status = ENDS[record.status];
-  return {
-    status,
-    ...(status === "failed" ? { code: failureIn(record) } : {}),
-    ...(isOpenRun(record) ? { waits: {} } : {}),
-  };
-}
-
-/** The run's own error code, or that of its first failed call. */
-function failureIn({ error, calls }: RunRecord): ErrorCode {
+/** The run's own error, or that of its first failed call. */
+function failureIn({ error, calls }: RunRecord): string {
   const failed = Object.values(calls).find(({ status }) => status === "failed");
-  return codeIn(error ?? failed?.reason ?? "");
-}
-
-/** Starts a first attempt. It replaces a turn that may wait for a person and can continue afterwards. */
-function attemptAt(options: PlanTurnOptions, id: string): Attempt {
-  const paused = pausedIn(options.journal.head());
-  return new Attempt(
-    options,
-    json.compact({ ...headFor(options, id), kind: "run" as const, paused }),
-  );
-}
-
-function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
-  if (last?.needs === undefined) return last?.paused;
-  const { id, needs, post, counts, asker } = last;
-  // The conversation's total already includes what the turn spent.
-  return json.compact({
-    id,
-    needs,
-    post,
-    asker,
-    counts: counts && { ...counts, spent: NOTHING_SPENT },
-  });
+  return error ?? failed?.reason ?? "";
 }

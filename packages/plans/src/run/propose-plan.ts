@@ -9,16 +9,9 @@ import {
   type PlanFormatName,
   toolCalls,
   runtimeTools,
-  type turnAgents,
 } from "../../../../src/internal-tool.ts";
 import { encoding } from "../../../../src/internal.ts";
-import {
-  planFormatOf,
-  invalidPlan,
-  type Planner,
-  requireValid,
-  toolsToCheck,
-} from "./open-plan.ts";
+import { planFormatOf, invalidPlan, type Planner, requireValid, toolsOf } from "./open-plan.ts";
 
 export interface Proposal {
   readonly format: PlanFormatName;
@@ -36,12 +29,12 @@ export interface Proposal {
  */
 export async function proposePlan(
   planner: Planner,
-  { format, text, tainted = false, isForModel = false, notes = [] }: Proposal,
+  { format, text, notes = [], ...about }: Proposal,
 ): Promise<PlanRecord> {
   requireLength(text, "Keep long data in variables, and refer to them.");
   const { plan, findings } = planFormatOf(planner.planFormats, format).read(text);
   if (plan === undefined) throw invalidPlan(new Findings(findings));
-  const record = await recordOf(plan, planner, { tainted, isForModel });
+  const record = await recordOf(plan, planner, about);
   return notes.length === 0 ? record : { ...record, notes };
 }
 
@@ -52,10 +45,10 @@ export function requireLength(text: string, advice: string): void {
 export async function recordOf(
   read: Plan,
   planner: Planner,
-  { tainted, isForModel = false }: { readonly tainted: boolean; readonly isForModel?: boolean },
+  { tainted = false, isForModel = false }: Pick<Proposal, "tainted" | "isForModel">,
 ): Promise<PlanRecord> {
   const { agent, store, planFormats } = planner;
-  const tools = await toolsToCheck(read, planner);
+  const tools = await toolsOf(read, planner);
   const plan = (await planFormatOf(planFormats, read.format).fit?.(read, tools.plain)) ?? read;
   const checked = await requireValid(plan, tools, {
     store,
@@ -67,7 +60,7 @@ export async function recordOf(
     [...dependsOn].map((index) => plan.calls[index]?.id ?? ""),
   ]);
   // A rule cannot know about the taint.
-  const isApproved = !tainted && (await isApprovedByRule(plan, agent.approvesPlan));
+  const isApproved = !tainted && (await isApprovedByRule(plan, planner));
   return {
     id: crypto.randomUUID(),
     status: isApproved ? "approved" : "proposed",
@@ -80,12 +73,9 @@ export async function recordOf(
 }
 
 /** A rule that throws approves nothing. */
-async function isApprovedByRule(
-  plan: Plan,
-  approves: ((plan: Plan) => boolean | Promise<boolean>) | undefined,
-): Promise<boolean> {
+async function isApprovedByRule(plan: Plan, { agent }: Planner): Promise<boolean> {
   try {
-    return (await approves?.(plan)) === true;
+    return (await agent.approvesPlan?.(plan)) === true;
   } catch (error) {
     console.error(error);
     return false;
@@ -94,16 +84,9 @@ async function isApprovedByRule(
 
 const PROPOSE_PLAN = "propose_plan";
 
-interface ModelProposal {
-  readonly format: "json";
-  readonly text: string;
-  readonly tainted: boolean;
-  readonly isForModel: true;
-}
-
-export interface PlanProposals {
+interface PlanProposals {
   /** Throws `invalid_plan`, with all findings. */
-  propose(agent: turnAgents.Agent, proposal: ModelProposal): Promise<PlanRecord>;
+  propose(proposal: Proposal): Promise<PlanRecord>;
   keep(record: PlanRecord): void;
 }
 
@@ -118,24 +101,19 @@ const inputSchema = z.object({
 });
 
 /** Creates the tool `propose_plan`. A person approves and runs the plan over HTTP. */
-export function proposePlanTool(agent: turnAgents.Agent, proposals: PlanProposals) {
+export function proposePlanTool({ propose, keep }: PlanProposals) {
   return runtimeTools.runtimeTool({
     name: PROPOSE_PLAN,
     description: DESCRIPTION,
     offeredFrom: "start",
     inputSchema,
     async execute(input, { labels }) {
-      const text = JSON.stringify(input);
-      const record = await proposals.propose(agent, {
-        format: "json",
-        text,
-        tainted: !labels.isTrusted,
-        isForModel: true,
-      });
+      const about = { tainted: !labels.isTrusted, isForModel: true };
+      const record = await propose({ format: "json", text: JSON.stringify(input), ...about });
       return {
         output: async () =>
           toolCalls.change(() => {
-            proposals.keep(record);
+            keep(record);
             const { id, status, plan } = record;
             return { plan: id, status, calls: plan.calls.map((call) => call.id) };
           }),

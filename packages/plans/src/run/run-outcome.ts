@@ -1,5 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, codeOf, type ErrorCode, messageOf } from "../../../../src/errors.ts";
+import type { PlanStore } from "../plan/plan-store.ts";
 import { nameInRun } from "../plan/run-names.ts";
 import { type CallState, isOpenRun, type RunRecord, type RunResult } from "../plan/plan-record.ts";
 import {
@@ -32,12 +33,23 @@ interface OutcomeOptions {
 /** Errors that another try would not resolve. */
 const PERMANENT = new Set<ErrorCode>(["limit_exceeded", "bad_value", "bad_name", "bad_path"]);
 
-export type RunOutcome = Awaited<ReturnType<typeof prepareOutcome>>;
+/** What a run has left. */
+interface RunOutcome {
+  /**
+   * The record to store. Includes a note on results that the conversation could not accept, and the variables that a
+   * failed run and templates have written.
+   */
+  readonly record: RunRecord;
+  /** The run's state and outputs. Handles replace values that are too large or secret. */
+  readonly state: Json;
+  /** The same for the stream: handles replace all long or guarded values. */
+  readonly streamed: Json;
+}
 
 /**
  * Prepares the outcome. A waiting run passes on nothing yet. A result that the conversation cannot accept
- * stays under the run's own name. Rejects with errors that may be temporary, for example a bucket that does
- * not respond.
+ * stays under the run's own name. `commit` commits everything or throws: call it in a transaction. It ends the run's own
+ * variables. Rejects with errors that may be temporary, for example a bucket that does not respond.
  */
 export async function prepareOutcome({ store, plan, record: given }: OutcomeOptions) {
   const endings: Ending[] = [];
@@ -55,53 +67,30 @@ export async function prepareOutcome({ store, plan, record: given }: OutcomeOpti
   }
   const problems = endings.flatMap(({ problem }) => problem ?? []);
   const error = [given.error ?? [], problems].flat().join(" ");
-  /** The variables that it was written to. */
-  const written = new Map<ResultPart, VariableInfo>();
-  return {
-    /**
-     * The record to store. Includes a note on results that the conversation could not accept and, after the
-     * commit, the variables that a failed run and templates have written.
-     */
-    get record(): RunRecord {
-      const results = Array.from(written, ([{ output }, { name, version, updatedAt }]) => {
-        return { output: output.name, name, version, updatedAt };
-      });
-      const { results: _, ...others } = error === "" ? given : { ...given, error };
-      const isKept = others.status === "failed" && others.keep && problems.length === 0;
-      const record = isKept ? { ...others, results } : others;
-      return plan.format === "template" ? withWritten(record, results) : record;
-    },
-    /**
-     * The run's state and outputs. Handles replace values that are too large or secret; they use the names that
-     * the variables have after the commit.
-     */
-    get state(): Json {
-      const parts = endings.map(({ part }) => part);
-      return resultOf(parts, (part) => ({ $var: (written.get(part) ?? part.info).name }));
-    },
-    /** The outcome for the stream: handles replace all long or guarded values. */
-    get streamed(): Json {
-      const { record } = this;
-      const parts = new Map<ResultPart, ResultPart>();
-      for (const { part } of endings) {
-        const name = written.get(part)?.name;
-        parts.set({ ...part, shown: streamedPart(part, record, name) }, part);
-      }
-      return resultOf([...parts.keys()], (shown) => {
-        const part = parts.get(shown) ?? shown;
-        return handleOf(part.info, part.shown, written.get(part)?.name);
-      });
-    },
-    /** Commits everything or throws. Call it in a transaction. Ends the run's own variables. */
-    commit(): void {
-      // Ending the run frees the space of its own variables for the results.
-      if (!isOpenRun(given)) store.endRun(given.id);
-      for (const { part, write } of endings) {
-        if (write !== undefined) written.set(part, write.commit());
-      }
-    },
-    discard,
+  const commit = (): RunOutcome => {
+    // Ending the run frees the space of its own variables for the results.
+    if (!isOpenRun(given)) store.endRun(given.id);
+    const parts = endings.map(({ part, write }) => ({ ...part, written: write?.commit() }));
+    const results = parts.flatMap(({ output, written }): readonly RunResult[] => {
+      if (written === undefined) return [];
+      const { name, version, updatedAt } = written;
+      return [{ output: output.name, name, version, updatedAt }];
+    });
+    const { results: _, ...others } = error === "" ? given : { ...given, error };
+    const isKept = others.status === "failed" && others.keep && problems.length === 0;
+    const ended = isKept ? { ...others, results } : others;
+    const record = plan.format === "template" ? withWritten(ended, results) : ended;
+    const kept = parts.map((part) => {
+      return { ...part, handle: { $var: (part.written ?? part.info).name } };
+    });
+    const streamed = parts.map((part) => {
+      const name = part.written?.name;
+      const handle = handleOf(part.info, part.shown, name);
+      return { ...part, shown: streamedPart(part, record, name), handle };
+    });
+    return { record, state: resultOf(kept), streamed: resultOf(streamed) };
   };
+  return { commit, discard };
 }
 
 /** The record in which the outputs of a template's steps name the variables that were written. */
@@ -121,16 +110,21 @@ function withWritten(record: RunRecord, results: readonly RunResult[]): RunRecor
   return { ...record, calls: Object.fromEntries(calls) };
 }
 
-/** Prepares the outcome, and calls `commit` in a transaction. Tries again on `conflict`. */
+/** Calls `commit`, which stores the outcome in a transaction. Tries again on `conflict`. */
 export async function commitOutcome(
-  options: OutcomeOptions,
-  commit: (outcome: RunOutcome) => void,
+  { plans, ...options }: OutcomeOptions & { readonly plans: PlanStore },
+  commit: (store: () => Omit<RunOutcome, "state">) => void,
 ): Promise<void> {
   const { store } = options;
   return retryConflicts(store, async () => {
     const outcome = await prepareOutcome(options);
     try {
-      return commit(outcome);
+      return commit(() => {
+        const { state, ...ended } = outcome.commit();
+        plans.saveRun(ended.record);
+        if (!isOpenRun(ended.record)) plans.saveState(ended.record.id, state);
+        return ended;
+      });
     } catch (error) {
       store.forget();
       outcome.discard();
@@ -268,7 +262,7 @@ export async function resultParts(
     const written = value === undefined ? 0 : encoding.byteLength(JSON.stringify(value));
     const shown = written > room ? undefined : value;
     if (shown !== undefined) room -= written;
-    parts.push({ output, info, shown });
+    parts.push({ output, info, shown, handle: { $var: info.name } });
   }
   return parts;
 }
@@ -278,21 +272,19 @@ export async function resultParts(
  * is shown under `variable:name`. A state that is not an object is shown under `state`.
  */
 export function resultOf(
-  parts: readonly ResultPart[],
-  handleOf: (part: ResultPart) => Json = ({ info }) => ({ $var: info.name }),
+  parts: readonly (Pick<ResultPart, "output" | "shown"> & { readonly handle: Json })[],
 ): Json {
-  const valueOf = (part: ResultPart) => part.shown ?? handleOf(part);
   const state = parts.find(({ output }) => output === STATE);
   const outputs = parts.filter((part) => part !== state);
-  const own = state === undefined ? {} : valueOf(state);
+  const own = state?.shown ?? state?.handle ?? {};
   if (outputs.length === 0) return own;
   const isHandle = state !== undefined && state.shown === undefined;
   const entries = new Map<string, Json>(
     json.isJsonObject(own) && !isHandle ? Object.entries(own) : [[STATE.name, own]],
   );
-  for (const part of outputs) {
-    const { name } = part.output;
-    entries.set(entries.has(name) ? `variable:${name}` : name, valueOf(part));
+  for (const { output, shown, handle } of outputs) {
+    const { name } = output;
+    entries.set(entries.has(name) ? `variable:${name}` : name, shown ?? handle);
   }
   return Object.fromEntries(entries);
 }
@@ -303,6 +295,7 @@ interface ResultPart {
   readonly info: VariableInfo;
   /** Undefined for a value that is too large or secret. A handle replaces it. */
   readonly shown: Json | undefined;
+  readonly handle: Json;
 }
 
 /**
@@ -311,11 +304,10 @@ interface ResultPart {
  * whole part.
  */
 function streamedPart(
-  part: ResultPart,
+  { info, shown, output }: ResultPart,
   record: RunRecord,
   name: string | undefined,
 ): Json | undefined {
-  const { info, shown, output } = part;
   if (shown === undefined || info.visibility !== "model") return undefined;
   const kept = keptPlaces(record, output.name);
   const streamed = (value: Json, path: Path): Json => {

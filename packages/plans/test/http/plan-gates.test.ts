@@ -18,6 +18,8 @@ import {
   streamed,
   variable,
 } from "../../../../test/support/planning.ts";
+import { approvalIn } from "../../../../test/support/paying.ts";
+import { finish, toolCall } from "../../../testing/src/testing.ts";
 import { readUntil } from "../../../../test/support/turn-client.ts";
 
 const ROOT = "/conversations/c/plans";
@@ -58,6 +60,8 @@ describe("_after", () => {
       expect(next.at(-1)).toMatchObject({ status: "waiting" });
       const last = await streamed(await decide(own, "money", { approved: true }));
       expect(last.at(-1)).toMatchObject({ status: "done", state: { done: [1, 2] } });
+      const events = await (await own.call("GET", "/conversations/c/events")).text();
+      expect(events.match(/"approval.granted","run":"/g)).toHaveLength(2);
     });
   });
 
@@ -151,6 +155,8 @@ describe("a run that waits for a gate", () => {
       expect(rest.map(({ call, status }) => [call, status])).toContainEqual(["gated", "done"]);
       expect(rest.at(-1)).toMatchObject({ status: "done" });
       expect((await streamed(running)).at(-1)).toEqual(rest.at(-1));
+      const events = await (await own.call("GET", "/conversations/c/events")).text();
+      expect(events.match(/"approval\.\w+","run":"/gu)).toEqual(['"approval.granted","run":"']);
     });
   });
 
@@ -272,6 +278,36 @@ describe("a person's decisions on a run", () => {
       await runOf(own, id);
       await (await decide(own, "go", { approved: true })).text();
       expect(paid).toEqual([]);
+    });
+  });
+
+  it("a turn that waits during a run keeps its counts, its values and its post, and is counted once", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    const tokens = { input: 2, output: 1 };
+    const steps = [
+      [toolCall("pay", { amount: "$sum" }), finish("tool-calls", tokens)],
+      [finish("stop", tokens)],
+      [finish("stop", tokens)],
+    ];
+    const options = planning(tools, { agent: { policy }, steps });
+    const spend = { conversation: { modelCalls: 3, tokens: 9 } };
+    await withRuntime({ ...options, spend }, async (own) => {
+      const ask = async (text: string) => {
+        const message = { id: text, role: "user", parts: [{ type: "text", text }] };
+        return (await own.call("POST", "/conversations/c/messages", json({ message }))).text();
+      };
+      await own.call("PUT", "/conversations/c/variables/sum", json(5));
+      await ask("Pay.");
+      const gate = approvalIn(own);
+      await runOf(own, await approved(own, [{ _tool: "echo", value: 1 }]));
+      own.wakeAgain();
+      await own.awake();
+      expect(own.conversation().parts.context.store.holds.has("sum")).toBe(true);
+      const answer = await (await decide(own, gate, { approved: true })).text();
+      expect(answer).toContain('"totalTokens":6');
+      expect(paid).toEqual([5]);
+      expect(await ask("Pay.")).toContain('"totalTokens":6');
+      expect(await ask("Hello.")).toContain('"type":"finish"');
     });
   });
 

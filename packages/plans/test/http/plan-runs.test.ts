@@ -113,14 +113,8 @@ describe("the state of earlier plans", () => {
 
 it("a waiting run's own variables can be read over HTTP, but not changed", () =>
   withRuntime(planning(), async (own) => {
-    const calls = [
-      {
-        _tool: "echo",
-        value: { to: "†input.to", ok: "†approvals.legal" },
-        _outputPath: "†state.x",
-      },
-    ];
-    const id = await approved(own, calls);
+    const value = { to: "†input.to", ok: "†approvals.legal" };
+    const id = await approved(own, [{ _tool: "echo", value, _outputPath: "†state.x" }]);
     const run = await runOf(own, id, { input: { to: "alice" } });
     const name = `input_${run.id}`;
     const at = `/conversations/c/variables/${name}`;
@@ -143,10 +137,7 @@ const gated = [
 
 describe("how a run ends", () => {
   it("a plan that is proposed while the conversation is deleted leaves nothing broken", async () => {
-    let release = () => {};
-    const ruled = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { promise: ruled, resolve: release } = Promise.withResolvers<void>();
     const seen = { isAsked: false };
     const approvesPlan = async ({ name }: { name?: string }) => {
       if (name !== "slow") return false;
@@ -175,6 +166,55 @@ describe("how a run ends", () => {
         proposed.status,
         ((await listed.json()) as { plans: unknown[] }).plans.length,
       ]).toSatisfy(([status, plans]: number[]) => (status === 201) === (plans === 1));
+    });
+  });
+
+  it("a run whose plan is cancelled while it waits for its turn does not begin", () =>
+    withRuntime(planning(planTools()), async (own) => {
+      const id = await approved(own, gated);
+      const { context } = own.conversation().parts;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      void context.enqueue(() => promise);
+      const init = json({}, { accept: "application/json" });
+      const running = own.call("POST", `${ROOT}/${id}/run`, init);
+      await vi.waitUntil(() => !context.queue.isLast);
+      await own.call("POST", `${ROOT}/${id}/cancel`);
+      resolve();
+      await problemIn(await running, "plan_not_approved");
+      expect(await planOf(own, id)).toMatchObject({ status: "cancelled", runs: [] });
+    }));
+
+  it("a run whose plan is cancelled while it is prepared does not begin", () =>
+    withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      const { store } = own.conversation().parts.context;
+      const prepare = store.prepare.bind(store);
+      store.prepare = async (write) => {
+        await own.call("POST", `${ROOT}/${id}/cancel`);
+        return prepare(write);
+      };
+      const init = json({}, { accept: "application/json" });
+      const response = await own.call("POST", `${ROOT}/${id}/run`, init);
+      await problemIn(response, "plan_not_approved");
+      expect(await planOf(own, id)).toMatchObject({ status: "cancelled", runs: [] });
+    }));
+
+  it("what an agent does that it calls is in the events of the run, once", () => {
+    const steps = [{ tool: "echo", input: { value: 1 } }, "Done."];
+    const options = planning(planTools(), { steps, agent: { delegates: ["planner"] } });
+    return withRuntime(options, async (own) => {
+      const ask = { _tool: "delegate", agent: "planner", task: "Echo." };
+      const { id } = await runOf(own, await approved(own, [ask]));
+      const response = await own.call("GET", "/conversations/c/events");
+      const { events } = await response.json<{ events: { run?: string }[] }>();
+      expect(events.filter(({ run }) => run === id)).toMatchObject([
+        { type: "run.started" },
+        { type: "tool.called", tool: "delegate" },
+        { type: "tool.called", tool: "echo" },
+        { type: "tool.done", tool: "echo" },
+        { type: "tool.done", tool: "delegate" },
+        { type: "run.done" },
+      ]);
     });
   });
 

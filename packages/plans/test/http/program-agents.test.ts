@@ -1,5 +1,5 @@
 import { tool } from "ai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../../src/turn/agent.ts";
 import { requireTrusted } from "../../../../src/tool/policy.ts";
@@ -225,6 +225,22 @@ describe("a program that asks an agent", () => {
     expect([status, error]).toEqual(["failed", expect.stringContaining("model_failed: ")]);
     const retried = await runtime.ask("POST", `/programs/report/runs/${id}/retry`);
     expect(await retried.json()).toMatchObject({ id, status: "done", text: "Up again." });
+  });
+
+  it("is cancelled if its turn is stopped, and stays so", async () => {
+    const never = vi.fn<() => Promise<never>>(() => new Promise(() => {}));
+    const { runtime } = runtimeWith([never]);
+    await kept(runtime, "report", { message: "Report." });
+    const running = ran(runtime, "report");
+    await vi.waitUntil(() => never.mock.calls.length > 0);
+    const [row] = runtime.directoryNamed().sql.all(`SELECT conversation FROM program_run`);
+    await runtime.ask("POST", `/conversations/${String(row?.["conversation"])}/stop`);
+    const { id, status } = await running;
+    runtime.kill();
+    expect([status, (await look(runtime, "report", id)).status]).toEqual([
+      "cancelled",
+      "cancelled",
+    ]);
   });
 
   it("answers once for each key, and after a restart", async () => {

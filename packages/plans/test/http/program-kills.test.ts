@@ -2,7 +2,9 @@ import { tool, type ToolExecutionOptions } from "ai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import * as limits from "../../../../src/limits.ts";
+import type { SpendLimits } from "../../../../src/turn/spend/spend.ts";
 import type { Effects } from "../../../../src/tool/wrapped-tool.ts";
+import type { RuntimeOptions } from "../../../../src/edge/create-runtime.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { payingPlanner, planning } from "../../../../test/support/planning.ts";
@@ -30,15 +32,17 @@ const COUNTING = [1, 2, 3].map((number) => ({
   _outputPath: `†state.n${number}`,
 }));
 
-/** Creates a runtime with the tool `count`, which `work` executes. */
-function runtimeWith(work: Work, effects: Effects = "once"): NodeRuntime {
+/** Returns options of a runtime with the tool `count`, which `work` executes. */
+function optionsWith(work: Work, effects: Effects = "once"): RuntimeOptions {
   const count = tool({
     inputSchema: z.object({ before: z.any(), number: z.number() }),
     execute: ({ number }, { idempotencyKey = "" }: Options) => work(number, idempotencyKey),
   });
   const options = planning({ count }, { agent: { effects: { count: effects } } });
-  return new NodeRuntime({ ...options, transfer: transfers });
+  return { ...options, transfer: transfers };
 }
+
+const runtimeWith = (work: Work, effects?: Effects) => new NodeRuntime(optionsWith(work, effects));
 
 /** Runs a program of three calls of `count`. */
 async function counting(work: Work, effects?: Effects) {
@@ -189,12 +193,12 @@ describe("a failed run that is retried", () => {
 
   it("has each effect once and ends, wherever the process dies", async () => {
     const ends = new Set<number>();
-    for (let turns = 0; turns < 24; turns += 2) {
+    for (let turns = 0; turns < 32; turns += 2) {
       let isBroken = true;
       const effects = new Map<string, number>();
       const { runtime, run } = await counting(async (number, key) => {
         if (isBroken && number === 2) boom();
-        await settle(2);
+        await settle(4);
         effects.set(key, number);
         return number;
       }, "idempotent");
@@ -218,17 +222,27 @@ describe("a failed run that is retried", () => {
   });
 });
 
-/** Runs a program of three calls whose process dies in the `dies`-th, and comes back. */
-async function killedAt(dies: number) {
+/** Runs a program of three calls whose process dies in the `dies`-th, and comes back, with `next` if given. */
+async function killedAt(dies: number, spend: SpendLimits = {}, next?: RuntimeOptions) {
   let began = 0;
   const { work, done } = failing(dies, () => new Promise(() => {}));
-  const runtime = runtimeWith((...given) => (began++, work(...given)), "none");
+  const options = { ...optionsWith((...given) => (began++, work(...given)), "none"), spend };
+  const runtime = new NodeRuntime(options);
   await runtime.ask("PUT", "/programs/p", json({ calls: COUNTING }));
   void runtime.ask("POST", "/programs/p/runs", json({})).catch(() => undefined);
   await vi.waitUntil(() => began === dies);
   runtime.kill();
-  runtime.start();
-  return { runtime, done };
+  runtime.start(next);
+  /** Waits until the run has ended. */
+  const end = async () => {
+    const [run] = await runsOf(runtime);
+    return vi.waitFor(async () => {
+      const view = await look(runtime, "p", run?.id);
+      expect(view.status).not.toBe("running");
+      return view;
+    });
+  };
+  return { runtime, options, done, end };
 }
 
 it.each([1, 2, 3])(
@@ -247,9 +261,33 @@ it.each([1, 2, 3])(
     expect(done).toEqual([1, 2, 3]);
     const [run, ...others] = await runsOf(runtime);
     expect(others).toEqual([]);
-    expect((await look(runtime, "p", run?.id)).state).toEqual({ n1: 1, n2: 2, n3: 3 });
+    const { state, conversation } = await look(runtime, "p", run?.id);
+    expect(state).toEqual({ n1: 1, n2: 2, n3: 3 });
+    const events = await runtime.ask("GET", `/conversations/${conversation}/events`);
+    expect(await events.text()).toContain('"run.recovered"');
   },
 );
+
+it.each([
+  [2, "failed", [1, 2]],
+  [3, "done", [1, 2, 3]],
+])(
+  "a run that is killed and may call %i tools in all is then %s",
+  async (toolCalls, status, calls) => {
+    const { done, end } = await killedAt(2, { turn: { toolCalls } });
+    expect([(await end()).status, done]).toEqual([status, calls]);
+  },
+);
+
+it("a run that could not go on is retried without its error", async () => {
+  const { runtime, options, end } = await killedAt(2, {}, planning());
+  const { id, status, error } = await end();
+  expect([status, error]).toEqual(["failed", expect.stringContaining("invalid_plan: ")]);
+  runtime.kill();
+  runtime.start(options);
+  const view = await viewIn(await retry(runtime, id));
+  expect([view.status, view.error]).toEqual(["done", undefined]);
+});
 
 it("a run whose conversation was deleted has failed, and does not start again", async () => {
   vi.useFakeTimers({ shouldAdvanceTime: true });
