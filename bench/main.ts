@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: the benches that need no other packages, with few samples, in under three minutes. `npm
- * run bench:peers`: all benches with the peers, which it installs; it takes two hours on an idle machine.
+ * run bench:peers`: all benches with the peers, which it installs; it takes a quarter of an hour on an idle machine.
  * Both write `bench/results.local.json`, which git ignores. Only the second publishes: it copies the results
  * to `bench/results.json` and writes the tables of all documents that publish figures. `npm run bench -- loop
  * queries` runs the named benches with all of their samples, and only prints. `--quick` takes

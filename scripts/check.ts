@@ -21,12 +21,12 @@ const bundles = [
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 37_088,
-  "packages/*/src": 33_882,
+  src: 36_314,
+  "packages/*/src": 33_221,
   page: 10_432,
   bench: 2_498,
   scripts: 2_242,
-  "{test,packages/*/test}": 78_013,
+  "{test,packages/*/test}": 75_128,
 };
 
 const checks = [
