@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startBrowser, type TestBrowser } from "../../test/support/browser.ts";
+import { startBrowser } from "../../test/support/browser.ts";
 import { type Shop, startShop } from "./start-shop.ts";
 
 let shop: Shop;
-let browser: TestBrowser;
+let browser: Awaited<ReturnType<typeof startBrowser>>;
 
 beforeAll(async () => {
   [shop, browser] = await Promise.all([startShop("inspected.ts"), startBrowser()]);
