@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { McpDirectory } from "../../packages/mcp/src/mcp-servers.ts";
 import { startLoopback, textOf } from "../support/loopback.ts";
@@ -54,8 +54,8 @@ const LISTS: readonly (readonly [tool: unknown, isOffered: boolean, list?: objec
   [{ name: "odd", inputSchema: schema }, true, { nextCursor: "8" }],
 ];
 
-/** Starts a server that answers as no library would. */
-async function startOdd(list: object, result: unknown = textResult("fine")) {
+/** Opens the tools of a server that answers as no library would. */
+async function openOdd(list: object, result: unknown = textResult("fine")) {
   const answers: Readonly<Record<string, unknown>> = {
     initialize: {
       protocolVersion: "2025-06-18",
@@ -65,7 +65,7 @@ async function startOdd(list: object, result: unknown = textResult("fine")) {
     "tools/list": list,
     "tools/call": result,
   };
-  return startLoopback(async (request, response) => {
+  const server = await startLoopback(async (request, response) => {
     if (request.method !== "POST") return response.writeHead(405).end();
     const { id, method } = JSON.parse(await textOf(request)) as { id?: number; method: string };
     if (id === undefined) return response.writeHead(202).end();
@@ -75,23 +75,17 @@ async function startOdd(list: object, result: unknown = textResult("fine")) {
     const answer = result === undefined ? { error } : { result };
     response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
   });
+  onTestFinished(() => server.down());
+  return open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
 }
 
 const good = { name: "good", inputSchema: schema };
 
-it.each(LISTS)(
-  "a list with %j leaves the server's other tools usable",
-  async (tool, isOffered, list = {}) => {
-    const server = await startOdd({ tools: [tool, good], ...(list as object) });
-    try {
-      const opened = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
-      expect(Object.keys(opened.tools).toSorted()).toEqual(isOffered ? ["good", "odd"] : ["good"]);
-      expect(await run(opened, "good")).toBe("fine");
-    } finally {
-      await server.down();
-    }
-  },
-);
+it.each(LISTS)("a list with %j leaves other tools usable", async (tool, isOffered, list = {}) => {
+  const opened = await openOdd({ tools: [tool, good], ...(list as object) });
+  expect(Object.keys(opened.tools).toSorted()).toEqual(isOffered ? ["good", "odd"] : ["good"]);
+  expect(await run(opened, "good")).toBe("fine");
+});
 
 const link = { type: "resource_link", uri: "file:///a" };
 const image = { type: "image", mimeType: "image/png" };
@@ -119,25 +113,13 @@ it.each<readonly [result: object, value: unknown]>([
   [{ content: [{ ...image, data: "data:image/png;base64,AAEC/w==" }] }, png],
   [{ toolResult: { a: 1 } }, { a: 1 }],
 ])("a result %j is read", async (result, value) => {
-  const server = await startOdd({ tools: [good] }, result);
-  try {
-    const opened = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
-    expect(await run(opened, "good")).toEqual(value);
-  } finally {
-    await server.down();
-  }
+  expect(await run(await openOdd({ tools: [good] }, result), "good")).toEqual(value);
 });
 
 it("a result that cannot be read is an error that says so", async () => {
-  const server = await startOdd({ tools: [good] }, { content: [{ ...image, data: "%" }] });
-  try {
-    const opened = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
-    await expect(run(opened, "good")).rejects.toThrow(
-      "MCP server one: Its answer does not follow MCP.",
-    );
-  } finally {
-    await server.down();
-  }
+  const opened = await openOdd({ tools: [good] }, { content: [{ ...image, data: "%" }] });
+  const said = "MCP server one: Its answer does not follow MCP.";
+  await expect(run(opened, "good")).rejects.toThrow(said);
 });
 
 describe("a server that is down", () => {

@@ -167,6 +167,14 @@ describe("the question to a person", () => {
     expect(asked?.reason).not.toContain("hunter2");
     expect(agent.sent).toEqual([]);
   });
+
+  it("does not change to an input that the application denies", async () => {
+    const send = ({ text }: { text: string }) => (text === "7" ? "denied" : "user-approval");
+    const { agent, asked } = await asking({ toolApproval: { send } });
+    await expect(agent.change(asked?.id ?? "", 7)).rejects.toMatchObject({ code: "tool_denied" });
+    await agent.answer(asked?.id);
+    expect(agent.sent).toEqual(["harmless"]);
+  });
 });
 
 describe("a decision without a person", () => {
