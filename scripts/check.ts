@@ -21,7 +21,7 @@ const bundles = [
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 36_314,
+  src: 36_313,
   "packages/*/src": 33_221,
   page: 10_432,
   bench: 2_498,

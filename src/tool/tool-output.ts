@@ -1,6 +1,6 @@
 import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import { Content, described, RECORDS_TYPE, valueIn } from "../store/bytes/content.ts";
+import { Content, describeValue, RECORDS_TYPE, valueIn } from "../store/bytes/content.ts";
 import type { AutomaticName, Variables, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import {
@@ -168,7 +168,7 @@ export function outputJson(output: ToolOutput): Json {
 /** Returns the metadata of a value inside of a variable. */
 export function partInfo(info: VariableInfo, value: Json): VariableInfo {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return { ...info, ...described(value), bytes: byteLength(text), chars: text.length };
+  return { ...info, ...describeValue(value), bytes: byteLength(text), chars: text.length };
 }
 
 /** Returns the output for a result that the store refused for the reason `why`. */
@@ -180,7 +180,7 @@ export function notKept(
   const isGuarded = visibility !== "model" || (!trusted && hidesUntrusted);
   const message = `This result was not kept as a variable: ${visibility === "model" ? why : "it is too large."}`;
   if (isGuarded || value instanceof Content) return { notKept: message };
-  const about = { notKept: message, ...described(value) };
+  const about = { notKept: message, ...describeValue(value) };
   return trusted ? about : { ...about, untrusted: true };
 }
 
@@ -273,7 +273,7 @@ export function shownResult(info: VariableInfo, value: Json | undefined): Json {
 
 /** Returns the short form of an output that is not a variable. */
 export function shortOutput(output: Json): Json {
-  return isShort(output) ? plainJson(output) : described(output);
+  return isShort(output) ? plainJson(output) : describeValue(output);
 }
 
 interface Keeping {

@@ -69,7 +69,7 @@ export async function modelNamed(name: string, env: ModelEnvironment): Promise<L
 /** Removes the key from messages of errors, which are logged and stored. */
 function withoutKey(model: LanguageModelV4, key: string | undefined): LanguageModelV4 {
   if (key === undefined || key === "") return model;
-  return around(model, async ({ doGenerate }) => {
+  return wrapModel(model, async ({ doGenerate }) => {
     try {
       return await doGenerate();
     } catch (error) {
@@ -82,7 +82,7 @@ function withoutKey(model: LanguageModelV4, key: string | undefined): LanguageMo
 type WrapGenerate = NonNullable<LanguageModelV4Middleware["wrapGenerate"]>;
 
 /** Returns the model with a function around each call. */
-export function around(model: LanguageModelV4, wrapGenerate: WrapGenerate): LanguageModelV4 {
+export function wrapModel(model: LanguageModelV4, wrapGenerate: WrapGenerate): LanguageModelV4 {
   return wrapLanguageModel({ model, middleware: { specificationVersion: "v4", wrapGenerate } });
 }
 
@@ -136,7 +136,7 @@ export function meterModel(
   model: LanguageModelV4,
   { meter, contextTokens, budget }: MeterOptions,
 ): LanguageModelV4 {
-  return around(model, async ({ doGenerate, params }) => {
+  return wrapModel(model, async ({ doGenerate, params }) => {
     const prompt = tokensOf(params.prompt) + tokensOf(params.tools ?? []);
     if (prompt > contextTokens)
       throw new DoesNotFit(

@@ -5,7 +5,7 @@ import { type ModelMessage, RetryError } from "ai";
 import { messageOf } from "../../../src/errors.ts";
 import { lookupInStore } from "../../../src/internal-tool.ts";
 import {
-  around,
+  wrapModel,
   costOf,
   DoesNotFit,
   Meter,
@@ -104,7 +104,7 @@ async function play(
   try {
     const messages = await conversation.play({
       // The first calls follow the script.
-      model: around(meterModel(options.model, options), ({ doGenerate, params }) =>
+      model: wrapModel(meterModel(options.model, options), ({ doGenerate, params }) =>
         lead.calls.length < script.length ? lead.doGenerate(params) : doGenerate(),
       ),
       messages: [{ role: "user", content: question }],

@@ -205,16 +205,7 @@ export class McpConnection {
  */
 function readable(result: Readonly<Record<string, unknown>>, leftOut: string[]): typeof result {
   const { tools, nextCursor, ...others } = result;
-  if (!Array.isArray(tools)) {
-    const { content, ...members } = others;
-    const kept = Object.entries(members).filter(([, value]) => value !== null);
-    const isOther = members.structuredContent !== undefined || members.toolResult !== undefined;
-    const contents = content ?? (isOther ? undefined : []);
-    return {
-      ...Object.fromEntries(kept),
-      ...(contents !== undefined && { content: [contents].flat().map(readableContent) }),
-    };
-  }
+  if (!Array.isArray(tools)) return readableResult(result);
   const read = tools.flatMap((tool: unknown) => {
     const { name, inputSchema, annotations, ...members } = json.isObject(tool) ? tool : {};
     if (!isText(name) || !json.isObject(inputSchema)) {
@@ -242,6 +233,17 @@ function readable(result: Readonly<Record<string, unknown>>, leftOut: string[]):
   return { ...others, tools: read, ...(isMore && { nextCursor }) };
 }
 
+/** Returns the same object if nothing has to change: its text then goes on as it is. */
+function readableResult(result: Readonly<Record<string, unknown>>): typeof result {
+  const members = Object.entries(result).filter(([, value]) => value !== null);
+  const kept = members.length < Object.keys(result).length ? Object.fromEntries(members) : result;
+  const { content, structuredContent, toolResult } = kept;
+  if (content === undefined && (structuredContent ?? toolResult) !== undefined) return kept;
+  const read = [content ?? []].flat().map(readableContent);
+  const isSame = Array.isArray(content) && read.every((one, at) => one === content[at]);
+  return isSame ? kept : { ...kept, content: read };
+}
+
 /** A text that is none, a link without a name, data with line breaks or as a URL. */
 function readableContent(content: unknown): unknown {
   if (!json.isObject(content) || !isText(content.type))
@@ -250,10 +252,12 @@ function readableContent(content: unknown): unknown {
   switch (type) {
     case "text":
       return isText(text) ? content : { ...content, text: JSON.stringify(text) ?? "" };
-    case "image":
-      return isText(data) ? { ...content, data: data.replace(/^data:[^,]*,|\s+/gu, "") } : content;
+    case "image": {
+      const plain = isText(data) ? data.replace(/^data:[^,]*,|\s+/gu, "") : data;
+      return plain === data ? content : { ...content, data: plain };
+    }
     case "resource_link":
-      return { name: uri, ...content };
+      return "name" in content ? content : { ...content, name: uri };
     default:
       return content;
   }
@@ -283,9 +287,8 @@ function isShallow(value: unknown, depth: number): boolean {
 function reasonIn(failure: CallToolResult): string {
   const text = textOfResult(failure);
   if (text !== "") return text;
-  const { structuredContent } = failure;
-  const isSilent = structuredContent === undefined || structuredContent === null;
-  return isSilent ? "The tool failed and did not say why." : JSON.stringify(structuredContent);
+  const structured = failure.structuredContent ?? null;
+  return structured === null ? "The tool failed and did not say why." : JSON.stringify(structured);
 }
 
 const UNKNOWN_TOOL = /-32602|unknown tool/i;

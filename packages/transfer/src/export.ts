@@ -3,7 +3,7 @@ import { type ConversationData, type contexts, wasDeleted } from "../../../src/i
 import type { TransferFiles } from "./transfer-files.ts";
 import type { EndedTurn, LineOf, TransferRecord } from "./transfer-format.ts";
 import type { FileSource } from "./transfer-lines.ts";
-import { changed, variableRecords } from "./variable-records.ts";
+import { conflictIn, variableRecords } from "./variable-records.ts";
 
 export interface ExportOptions {
   readonly source: ConversationData;
@@ -36,7 +36,7 @@ export function openConversation(options: ExportOptions): FileSource {
 
   function requireUnchanged(): void {
     if (isDeleted()) throw wasDeleted();
-    if (events.newestId !== newestId) throw changed("conversation");
+    if (events.newestId !== newestId) throw conflictIn("conversation");
   }
 
   async function* records(): AsyncGenerator<TransferRecord> {
@@ -52,7 +52,7 @@ export function openConversation(options: ExportOptions): FileSource {
       after = page.next;
     }
     if (files !== undefined) yield* files.records();
-    if (stateOf() !== state) throw changed("conversation");
+    if (stateOf() !== state) throw conflictIn("conversation");
   }
 }
 

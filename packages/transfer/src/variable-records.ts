@@ -13,14 +13,12 @@ export function exportStore(store: VariableStore, id: string): ReadableStream<Ui
     createdAt: new Date().toISOString(),
     records: records(),
     requireUnchanged() {
-      if (hasChanged) throw changed("variables");
+      if (hasChanged) throw conflictIn("variables");
     },
   }));
 
   async function* records(): AsyncGenerator<TransferRecord> {
-    const stop = store.observe(() => {
-      hasChanged = true;
-    });
+    const stop = store.observe(() => void (hasChanged = true));
     try {
       yield* variableRecords(store);
     } finally {
@@ -29,7 +27,7 @@ export function exportStore(store: VariableStore, id: string): ReadableStream<Ui
   }
 }
 
-export function changed(what: "conversation" | "variables"): ByrefError {
+export function conflictIn(what: "conversation" | "variables"): ByrefError {
   return new ByrefError("conflict", `The ${what} ${CHANGED}`);
 }
 

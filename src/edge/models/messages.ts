@@ -8,8 +8,10 @@ import { asText, countsIn, errorIn, fetchEvents, objectsIn, textOf } from "./str
 export const fetchMessages = fetchEvents(() => ({ read: readEvent }));
 
 function readEvent(event: JsonObject): readonly JsonObject[] {
-  const failure = errorIn(event);
+  const failed = event.type === "error" ? { message: "The endpoint failed." } : undefined;
+  const failure = errorIn(event) ?? failed;
   if (failure !== undefined) return [{ type: "error", error: { type: "api_error", ...failure } }];
+  const ofBlock = { ...event, index: Number(event.index ?? 0) };
   switch (event.type) {
     case "message_start": {
       const [{ id, usage, ...message } = {}] = objectsIn(event.message);
@@ -19,29 +21,21 @@ function readEvent(event: JsonObject): readonly JsonObject[] {
     case "message_delta":
       return [{ ...event, usage: { output_tokens: 0, ...countsIn(event.usage) } }];
     case "content_block_start":
-      return startOf({ ...event, index: indexOf(event) });
+      return startOf(ofBlock);
     case "content_block_delta": {
       const [delta = {}] = objectsIn(event.delta);
       const texts = TEXTS.filter((name) => name in delta);
       const said = texts.map((name) => [name, asText(delta[name] ?? null)] as const);
-      return [
-        { ...event, index: indexOf(event), delta: { ...delta, ...Object.fromEntries(said) } },
-      ];
+      return [{ ...ofBlock, delta: { ...delta, ...Object.fromEntries(said) } }];
     }
     case "content_block_stop":
-      return [{ ...event, index: indexOf(event) }];
-    case "error":
-      return [{ type: "error", error: { type: "api_error", message: "The endpoint failed." } }];
+      return [ofBlock];
     default:
       return event.type === "message_stop" || event.type === "ping" ? [event] : [];
   }
 }
 
 const TEXTS = ["text", "thinking", "partial_json", "signature"];
-
-function indexOf({ index = 0 }: JsonObject): number {
-  return Number(index);
-}
 
 function startOf(event: JsonObject): readonly JsonObject[] {
   const [block = {}] = objectsIn(event.content_block);

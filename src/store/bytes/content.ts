@@ -137,7 +137,12 @@ export function jsonContent(value: Json, source?: string): Content {
   const bytes = new TextEncoder().encode(text);
   requireAtMost("maxJsonBytes", bytes.length, JSON_ADVICE);
   const chars = text === source ? jsonChars(value, Infinity) : text.length;
-  const about = { ...described(value), bytes: bytes.length, chars, mediaType: JSON_TYPE } as const;
+  const about = {
+    ...describeValue(value),
+    bytes: bytes.length,
+    chars,
+    mediaType: JSON_TYPE,
+  } as const;
   const isLong = bytes.length > limits.maxRowBytes;
   const marks = isLong && isJsonArray(value) ? marksOfElements(bytes) : [];
   // A value of this size would take too much memory twice. It is parsed when it is first read.
@@ -160,7 +165,7 @@ export const JSON_ADVICE =
 function textContent(text: string): Content {
   const bytes = byteLength(text);
   requireAtMost("maxValueBytes", bytes, "Split it into several variables.");
-  const about = { ...described(text), bytes, chars: text.length, mediaType: TEXT_TYPE };
+  const about = { ...describeValue(text), bytes, chars: text.length, mediaType: TEXT_TYPE };
   if (bytes <= limits.maxRowBytes)
     return new Content({ about, marks: [], body: text, value: text });
   const body = new TextEncoder().encode(text);
@@ -170,7 +175,7 @@ function textContent(text: string): Content {
 }
 
 /** Describes a value without showing all of it. */
-export function described(value: Json) {
+export function describeValue(value: Json) {
   return {
     type: typeOfJson(value),
     count: countOf(value),

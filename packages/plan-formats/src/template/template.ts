@@ -1,5 +1,5 @@
 import * as limits from "../../../../src/limits.ts";
-import { json, nearest } from "../../../../src/internal.ts";
+import { characters, json, nearest } from "../../../../src/internal.ts";
 import { codeOf, messageOf, ByrefError } from "../../../../src/errors.ts";
 import type { Finding, FindingCode } from "../../../plans/src/plan/findings.ts";
 import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
@@ -220,9 +220,7 @@ function applyDirective(step: StepDirectives, name: string, directive: Directive
   if (apply !== undefined) return apply(step, directive);
   const [near] = nearest(name, directives.keys());
   const hint = near === undefined ? "" : ` Did you mean @${near}?`;
-  throw wrong(
-    `There is no @${shortened(name)}.${hint} If it is text, begin the line with a space.`,
-  );
+  throw wrong(`There is no @${shorten(name)}.${hint} If it is text, begin the line with a space.`);
 }
 
 function addInput(step: StepDirectives, { value, line }: Directive): void {
@@ -248,7 +246,7 @@ function addOutput(step: StepDirectives, { value, line }: Directive): void {
 function setWriteMode(step: StepDirectives, { value }: Directive): void {
   const mode = writeModes.find((known) => known === value);
   if (mode === undefined) {
-    throw wrong(`"${shortened(value)}" is not a write mode: write ${writeModes.join(", ")}.`);
+    throw wrong(`"${shorten(value)}" is not a write mode: write ${writeModes.join(", ")}.`);
   }
   if (step.writeMode !== undefined) throw wrong("This step has a @write-mode already.");
   step.writeMode = mode;
@@ -265,7 +263,7 @@ function addTools({ tools }: StepDirectives, { value, line }: Directive): void {
   const cursor = new TemplateCursor(value);
   for (; !cursor.isAtEnd; cursor.read(/[ \t]*,?[ \t]*/y)) {
     const tool = takeTool(cursor, line);
-    if (tools.has(tool.name)) throw wrong(`${shortened(tool.name)} is named twice in this step.`);
+    if (tools.has(tool.name)) throw wrong(`${shorten(tool.name)} is named twice in this step.`);
     if (tools.size === limits.maxPlanItems) {
       throw wrong(`A step names at most ${limits.maxPlanItems} tools.`);
     }
@@ -280,7 +278,7 @@ function takeTool(cursor: TemplateCursor, line: number): ToolUse {
   const isVariable = cursor.read(/[ \t]*variable[ \t]*=[ \t]*(?:variable:)?/y) !== "";
   const reference = isVariable ? cursor.takeReference() : undefined;
   if (reference === undefined || cursor.read(/[ \t]*\)/y) === "") {
-    throw wrong(`${shortened(name)}(…) takes variable=name, not "${cursor.rest}".`);
+    throw wrong(`${shorten(name)}(…) takes variable=name, not "${cursor.rest}".`);
   }
   const target: VariableTarget = { scheme: "variable", ...reference };
   requireWritable(target);
@@ -349,7 +347,7 @@ function takeSelect(cursor: TemplateCursor): Path {
 }
 
 function requireWritable(target: Target): void {
-  const source = shortened(formatTarget(target));
+  const source = shorten(formatTarget(target));
   if (target.scheme === "file") {
     if (isGlob(target.path)) throw wrong(`${source} is a pattern: an output is one file.`);
     return;
@@ -381,7 +379,7 @@ class TemplateCursor {
 
   /** The unread text, shortened for a message. */
   get rest(): string {
-    return shortened(this.#text.slice(this.#at));
+    return shorten(this.#text.slice(this.#at));
   }
 
   /** Reads what a sticky pattern matches here, which may be nothing. */
@@ -419,8 +417,9 @@ class TemplateCursor {
 
 const MAX_QUOTED_CHARS = 80;
 
-export function shortened(text: string): string {
-  return text.length <= MAX_QUOTED_CHARS ? text : `${text.slice(0, MAX_QUOTED_CHARS)}…`;
+export function shorten(text: string): string {
+  const start = characters.clip(text, MAX_QUOTED_CHARS);
+  return start === text ? text : `${start}…`;
 }
 
 const segment = z.union([

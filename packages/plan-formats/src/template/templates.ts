@@ -3,7 +3,7 @@ import type { PlanFormat, RunResources } from "../../../plans/src/plan/plan-form
 import { ByrefError } from "../../../../src/errors.ts";
 import { StepPrompt } from "./step-prompt.ts";
 import { StepOutputs } from "./step-outputs.ts";
-import { type TemplateStep, templateStepSchema, shortened, readTemplate } from "./template.ts";
+import { type TemplateStep, templateStepSchema, shorten, readTemplate } from "./template.ts";
 import {
   type ModelAnswer,
   type Plan,
@@ -50,7 +50,7 @@ export function templateFindings(plan: Plan, toolNames: Iterable<string>): reado
       .map(({ name, line }) => {
         const near = nearest(name, known);
         const hint = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
-        const message = `There is no tool ${shortened(name)}.${hint}`;
+        const message = `There is no tool ${shorten(name)}.${hint}`;
         return { code: "unknown_tool", call, at: "@tools", line, message };
       }),
   );
