@@ -21,7 +21,8 @@ const { wrong, resumedMs, ...counts } = await runTurnsChaos({
   kills,
   seed,
   stateDir,
-  onProgress: (report) => console.log(`kill ${report.kills}/${kills}`),
+  onProgress: (report) =>
+    console.log(`kill ${report.kills}/${kills}, ${report.wrong.length} promises broken`),
 });
 console.table(
   Object.entries(PROMISES).map(([id, figure]) => {

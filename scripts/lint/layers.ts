@@ -10,96 +10,67 @@ const ROOT = join(import.meta.dirname, "../..");
 
 /** What runs anywhere imports none of these. */
 const PLATFORM = ["hono", "cloudflare:", "node:"];
+const SDK = ["ai", "@ai-sdk/", "zod"];
+const NODE = ["node:", "cloudflare:test"];
 const CORE = ["src/value", "src/reference", "src/store", "src/tool"];
 const RUNTIME = [...CORE, "src/turn"];
-const ON_WORKERS = ["node:", "cloudflare:test"];
 const EDGE = "src/internal-edge.ts";
 const SHAPES = ["src/value/parse-shape.ts", "src/value/csv-columns.ts"];
-const GATEWAY = ["packages/gateway/src", "packages/mcp/src"];
+// The object's class and who makes it, which only workerd can load.
+const OBJECT = ["src/edge/conversation.ts", "src/edge/create-runtime.ts"];
 
-interface Layer {
-  /** Folders and files that it imports, beside itself. */
-  readonly imports: readonly string[];
+type Layer = readonly [
+  name: string,
+  /** Folders and files that it imports, beside itself; of packages, their names. */
+  imports: readonly string[],
   /** Starts of the names of packages that it does not import. */
-  readonly not: readonly string[];
-  /** True if types may come from anywhere; those of `src`, for packages, only from its surface. */
-  readonly anyTypes?: boolean;
-}
+  not: readonly string[],
+  /** If types may come from anywhere; those of `src`, for packages, only from its surface. */
+  types?: "any types",
+];
 
 /** The first whose name a path begins with counts. */
-const LAYERS: Readonly<Record<string, Layer>> = {
-  "src/value/": { imports: [], not: [...PLATFORM, "ai", "@ai-sdk/", "zod"] },
-  "src/reference/": { imports: ["src/value"], not: [...PLATFORM, "ai", "@ai-sdk/", "zod"] },
-  "src/store/": { imports: ["src/value"], not: [...PLATFORM, "ai", "@ai-sdk/", "zod"] },
-  "src/tool/": { imports: CORE, not: PLATFORM },
-  "src/turn/": { imports: RUNTIME, not: PLATFORM },
-  "src/edge/": { imports: RUNTIME, not: ["node:", "cloudflare:test"] },
-  "packages/plan-formats/src/": { imports: ["packages/plans/src/plan"], not: PLATFORM },
-  "packages/plans/src/plan/": { imports: [], not: PLATFORM },
-  "packages/plans/src/program/": { imports: ["packages/plans/src/plan"], not: PLATFORM },
-  "packages/plans/src/run/": { imports: ["packages/plans/src/plan"], not: PLATFORM },
-  "packages/plans/src/": { imports: [EDGE, "packages/transfer/src"], not: ON_WORKERS },
-  "packages/mcp/src/mcp-servers": { imports: [EDGE, "packages/mcp/src"], not: ["node:"] },
-  "packages/mcp/src/": { imports: [], not: PLATFORM },
-  "packages/transfer/src/": { imports: [EDGE], not: ON_WORKERS },
-  "packages/query/src/object/": { imports: [EDGE, "packages/query/src"], not: ON_WORKERS },
-  "packages/query/src/": { imports: [], not: PLATFORM },
-  "packages/code/src/loader-sandbox.ts": {
-    imports: [EDGE, "packages/code/src"],
-    not: ["hono", ...ON_WORKERS],
-  },
-  "packages/code/src/": { imports: [], not: PLATFORM },
-  "packages/gateway/src/cli/": {
-    imports: [...GATEWAY, "packages/adapters/src/agent", "packages/eval/src", "packages/query/src"],
-    not: ["cloudflare:"],
-  },
-  "packages/gateway/src/conversation/": { imports: [EDGE, ...GATEWAY], not: ["node:"] },
-  "packages/gateway/src/bundle/": { imports: [EDGE], not: ["cloudflare:"] },
-  "packages/gateway/src/page.ts": {
-    imports: ["packages/gateway/src/bundle"],
-    not: ["cloudflare:"],
-  },
-  "packages/gateway/src/": { imports: GATEWAY, not: PLATFORM },
-  "packages/adapters/src/durable": {
-    imports: [EDGE, "packages/adapters/src", "packages/transfer/src", "packages/query/src"],
-    not: ["hono", ...ON_WORKERS],
-  },
-  "packages/adapters/src/agent/query-process.ts": {
-    imports: ["packages/adapters/src", "packages/query/src"],
-    not: ["hono", "cloudflare:"],
-  },
-  "packages/adapters/src/": { imports: ["packages/query/src"], not: PLATFORM, anyTypes: true },
-  "packages/client/src/": {
-    imports: [],
-    not: [...PLATFORM, "ai", "@ai-sdk/", "zod"],
-    anyTypes: true,
-  },
-  "packages/testing/src/demo": {
-    imports: [EDGE, "packages/testing/src"],
-    not: PLATFORM,
-    anyTypes: true,
-  },
-  "packages/testing/src/": {
-    // The object's class and who makes it, which only workerd can load.
-    imports: [
-      EDGE,
-      "packages/client/src",
-      "src/edge/conversation.ts",
-      "src/edge/create-runtime.ts",
-    ],
-    not: ["hono", "node:", "vitest"],
-  },
-  "packages/eval/src/": {
-    imports: [EDGE, "packages/adapters/src", "packages/testing/src"],
-    not: ["hono", "cloudflare:"],
-  },
-  "page/src/": {
-    imports: ["packages/client/src", "src/references.ts", ...SHAPES],
-    not: PLATFORM,
-    anyTypes: true,
-  },
-  "examples/agents/": { imports: [], not: [...PLATFORM, "byref"] },
-};
+const LAYERS: readonly Layer[] = [
+  ["src/value/", [], [...PLATFORM, ...SDK]],
+  ["src/reference/", ["src/value"], [...PLATFORM, ...SDK]],
+  ["src/store/", ["src/value"], [...PLATFORM, ...SDK]],
+  ["src/tool/", CORE, PLATFORM],
+  ["src/turn/", RUNTIME, PLATFORM],
+  ["src/edge/", RUNTIME, NODE],
+  ["plan-formats/", ["plans/plan"], PLATFORM],
+  ["plans/plan/", [], PLATFORM],
+  ["plans/program/", ["plans/plan"], PLATFORM],
+  ["plans/run/", ["plans/plan"], PLATFORM],
+  ["plans/", [EDGE, "transfer"], NODE],
+  ["mcp/mcp-servers", [EDGE, "mcp"], ["node:"]],
+  ["mcp/", [], PLATFORM],
+  ["transfer/", [EDGE], NODE],
+  ["query/object/", [EDGE, "query"], NODE],
+  ["query/", [], PLATFORM],
+  ["code/loader-sandbox.ts", [EDGE, "code"], ["hono", ...NODE]],
+  ["code/", [], PLATFORM],
+  ["gateway/cli/", ["gateway", "mcp", "adapters/agent", "eval", "query"], ["cloudflare:"]],
+  ["gateway/conversation/", [EDGE, "gateway", "mcp"], ["node:"]],
+  ["gateway/bundle/", [EDGE], ["cloudflare:"]],
+  ["gateway/page.ts", ["gateway/bundle"], ["cloudflare:"]],
+  ["gateway/", ["gateway", "mcp"], PLATFORM],
+  ["adapters/durable", [EDGE, "adapters", "transfer", "query"], ["hono", ...NODE]],
+  ["adapters/agent/query-process.ts", ["adapters", "query"], ["hono", "cloudflare:"]],
+  ["adapters/", ["query"], PLATFORM, "any types"],
+  ["client/", [], [...PLATFORM, ...SDK], "any types"],
+  ["testing/demo", [EDGE, "testing"], PLATFORM, "any types"],
+  ["testing/", [EDGE, "client", ...OBJECT], ["hono", "node:", "vitest"]],
+  ["eval/", [EDGE, "adapters", "testing"], ["hono", "cloudflare:"]],
+  ["page/src/", ["client", "src/references.ts", ...SHAPES], PLATFORM, "any types"],
+  ["examples/agents/", [], [...PLATFORM, "byref"]],
+];
+
+/** `plans/plan/` is `packages/plans/src/plan/`. */
+function pathOf(name: string): string {
+  return /^(?:src|page|examples)\//.test(name)
+    ? name
+    : `packages/${name.replace(/(?=\/)|$/, "/src")}`;
+}
 
 /** Each is for those that name it. */
 const ENTRY_POINTS = new Set(["byref", "index", "internal-edge"].map((name) => `src/${name}.ts`));
@@ -129,18 +100,19 @@ export default {
     imports: {
       create: (context: RuleContext) => {
         const path = relative(ROOT, context.filename);
-        const [own, layer] = Object.entries(LAYERS).find(([name]) => path.startsWith(name)) ?? [];
-        if (own === undefined || layer === undefined) return {};
+        const layer = LAYERS.find(([name]) => path.startsWith(pathOf(name)));
+        if (layer === undefined) return {};
+        const [own, imports, not, types] = layer;
         const check = (node: ImportNode) => {
           const from = node.source?.value;
           if (from === undefined) return;
           const target = join(dirname(path), from);
           const isOfPackage = path.startsWith("packages/") && target.startsWith("src/");
-          if (layer.anyTypes === true && !isOfPackage && isOfTypes(node)) return;
+          if (types !== undefined && !isOfPackage && isOfTypes(node)) return;
           const isFine = from.startsWith(".")
-            ? isAllowed(target, own, layer)
-            : !layer.not.some((name) => from === name || from.startsWith(withEnd(name)));
-          if (!isFine) context.report({ node, message: `${own} does not import ${from}.` });
+            ? isAllowed(target, pathOf(own), imports)
+            : !not.some((name) => from === name || from.startsWith(withEnd(name)));
+          if (!isFine) context.report({ node, message: `${pathOf(own)} does not import ${from}.` });
         };
         return {
           ImportDeclaration: check,
@@ -153,13 +125,13 @@ export default {
   },
 };
 
-function isAllowed(target: string, own: string, { imports }: Layer): boolean {
+function isAllowed(target: string, own: string, imports: readonly string[]): boolean {
   if (SURFACE.has(target)) return own.startsWith("packages/");
   if (/^src\/[^/]+$/.test(target) && !ENTRY_POINTS.has(target)) return true;
   if (target.startsWith(own)) return true;
-  return imports.some(
-    (name) => target === name || target.startsWith(`${name}/`) || target === `${name}.ts`,
-  );
+  return imports
+    .map(pathOf)
+    .some((name) => target === name || target.startsWith(`${name}/`) || target === `${name}.ts`);
 }
 
 /** `hono` is a package with parts, `node:` a scheme, `@ai-sdk/` a scope. */

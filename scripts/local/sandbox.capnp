@@ -10,7 +10,10 @@ const config :Workerd.Config = (
 );
 
 const sandbox :Workerd.Worker = (
-  modules = [(name = "sandbox.js", esModule = embed "sandbox.ts")],
+  modules = [
+    (name = "sandbox.js", esModule = embed "sandbox.ts"),
+    (name = "capnweb", esModule = embed "../../node_modules/capnweb/dist/index-workers.js"),
+  ],
   compatibilityDate = "2026-10-01",
   compatibilityFlags = ["typescript_strip_types"],
   bindings = [

@@ -1,11 +1,8 @@
 /**
- * The process of one run of code on a local server: a Worker that runs code from `remote-loader.ts` in an isolate.
- *
- * Each message on the WebSocket is a JSON array. Received: `worker` with the Worker Loader's argument, `values` and
- * `large` for each variable, `run`, then an `answer` for each `call` and `read`. Sent: `call`, `read`, and finally
- * `done` or `failed`.
+ * The process of one run of code on a local server: `remote-loader.ts` calls it with Cap'n Web over a WebSocket, and
+ * it runs the code in an isolate.
  */
-import { RpcTarget } from "cloudflare:workers";
+import { newWorkersWebSocketRpcResponse, RpcTarget } from "capnweb";
 
 interface Env {
   readonly LOADER: WorkerLoader;
@@ -13,74 +10,36 @@ interface Env {
   readonly SECRET: string;
 }
 
+/** The object that `loader-sandbox.ts` passes to a run, and what its entry point takes beside it. */
+export interface Entrypoint {
+  run(host: object, job: Record<"values" | "large", NamedText[]>): Promise<unknown>;
+}
+
 type NamedText = readonly [name: string, text: string];
 
-interface Entrypoint {
-  run(host: Host, job: object): Promise<unknown>;
+export class SandboxProcess extends RpcTarget {
+  readonly #loader: WorkerLoader;
+  readonly #job: Parameters<Entrypoint["run"]>[1] = { values: [], large: [] };
+
+  constructor(loader: WorkerLoader) {
+    super();
+    this.#loader = loader;
+  }
+
+  /** Adds a variable. Each is a message of its own, because messages have a size limit. */
+  add(kind: "values" | "large", variable: NamedText): void {
+    this.#job[kind].push(variable);
+  }
+
+  run(code: WorkerLoaderWorkerCode, host: object): Promise<unknown> {
+    const entrypoint = this.#loader.load(code).getEntrypoint() as unknown as Entrypoint;
+    return entrypoint.run(host, this.#job);
+  }
 }
 
 export default {
   fetch(request: Request, { LOADER, SECRET }: Env): Response {
     if (new URL(request.url).pathname !== `/${SECRET}`) return new Response(null, { status: 404 });
-    const { 0: client, 1: server } = new WebSocketPair();
-    server.accept();
-    serve(server, LOADER);
-    return new Response(null, { status: 101, webSocket: client });
+    return newWorkersWebSocketRpcResponse(request, new SandboxProcess(LOADER));
   },
 };
-
-function serve(socket: WebSocket, loader: WorkerLoader): void {
-  const job = { values: [] as NamedText[], large: [] as NamedText[] };
-  const host = new Host(socket);
-  let entrypoint: Entrypoint | undefined;
-  socket.addEventListener("message", ({ data }) => {
-    // Sent by `remote-loader.ts`.
-    const [kind, ...rest] = JSON.parse(String(data)) as [string, never, never];
-    if (kind === "worker") entrypoint = loader.load(rest[0]).getEntrypoint() as never;
-    else if (kind === "values" || kind === "large") job[kind].push(rest);
-    else if (kind === "answer") host.answer(...rest);
-    else
-      void resultOf(() => entrypoint?.run(host, job))
-        .then((message) => socket.send(JSON.stringify(message)))
-        .finally(() => socket.close(1_000));
-  });
-}
-
-async function resultOf(run: () => unknown): Promise<readonly unknown[]> {
-  try {
-    return ["done", await run()];
-  } catch (error) {
-    return ["failed", error instanceof Error ? error.message : String(error)];
-  }
-}
-
-/** The object that the code can reach. Each call is sent to the server and waits for its answer. */
-class Host extends RpcTarget {
-  readonly #socket: WebSocket;
-  readonly #waiting: ((answer: unknown) => void)[] = [];
-
-  constructor(socket: WebSocket) {
-    super();
-    this.#socket = socket;
-  }
-
-  call(tool: unknown, input: unknown): Promise<unknown> {
-    return this.#send("call", tool, input);
-  }
-
-  read(name: unknown, path: unknown): Promise<unknown> {
-    return this.#send("read", name, path);
-  }
-
-  answer(id: number, answer: unknown): void {
-    this.#waiting[id]?.(answer);
-    delete this.#waiting[id];
-  }
-
-  #send(kind: string, first: unknown, second: unknown): Promise<unknown> {
-    const { promise, resolve } = Promise.withResolvers<unknown>();
-    const id = this.#waiting.push(resolve) - 1;
-    this.#socket.send(JSON.stringify([kind, id, first, second]));
-    return promise;
-  }
-}

@@ -1,66 +1,88 @@
+import { newWebSocketRpcSession, RpcTarget } from "capnweb";
 import { expect, it, vi } from "vitest";
 import { remoteLoader } from "../../scripts/local/remote-loader.ts";
+import type { Entrypoint } from "../../scripts/local/sandbox.ts";
 
 const CODE = { mainModule: "main.js", modules: {} } as unknown as WorkerLoaderWorkerCode;
 
-interface Running extends Promise<unknown>, Disposable {}
+interface Host {
+  call(): Promise<object>;
+}
 
-type Entrypoint = { run(host: object, job: object): Running };
-
-/** Like workerd's WebSocket, throws if `send` is called after `close`. */
+/** One end of a connection. Like workerd's WebSocket, throws if `send` is called after `close`. */
 class FakeSocket extends EventTarget {
-  readonly sent: string[] = [];
-  isClosed = false;
+  other: FakeSocket | undefined;
+  readyState: number = WebSocket.OPEN;
 
   accept(): void {}
 
-  send(text: string): void {
-    if (this.isClosed) throw new TypeError("Can't call WebSocket send() after close().");
-    this.sent.push(text);
+  send(data: string): void {
+    if (this.readyState !== WebSocket.OPEN) throw new TypeError("Can't call send() after close().");
+    queueMicrotask(() => this.other?.dispatchEvent(new MessageEvent("message", { data })));
   }
 
   close(): void {
-    this.isClosed = true;
-    this.dispatchEvent(new Event("close"));
+    for (const end of [this, this.other]) {
+      if (end?.readyState !== WebSocket.OPEN) continue;
+      end.readyState = WebSocket.CLOSED;
+      end.dispatchEvent(new Event("close"));
+    }
   }
 }
 
-/** Starts a run. `lease` is the body of the answer that keeps its process alive. */
-function run(socket: FakeSocket, call: () => Promise<unknown> = async () => ({})) {
+/** Starts a run in a process that calls the host and returns what it received, and the answer. */
+function run(call: () => Promise<object>) {
+  const near = new FakeSocket();
+  const far = new FakeSocket();
+  [near.other, far.other] = [far, near];
+  class Process extends RpcTarget {
+    readonly added: unknown[] = [];
+
+    add(...variable: readonly unknown[]): void {
+      this.added.push(variable);
+    }
+
+    async run(code: unknown, host: Host): Promise<unknown> {
+      return [code, this.added, await host.call()];
+    }
+  }
+  newWebSocketRpcSession(far as unknown as WebSocket, new Process());
   const cancel = vi.fn();
-  const lease = new ReadableStream({
-    start: (controller) =>
-      controller.enqueue(new TextEncoder().encode("http://127.0.0.1:2/secret")),
-    cancel,
-  });
-  const stub = vi.fn(async (url: string) =>
-    url.endsWith("/code") ? new Response(lease) : { webSocket: socket },
+  const address = new TextEncoder().encode("http://127.0.0.1:2/secret");
+  // The body of the answer that keeps the process alive.
+  const lease = new ReadableStream({ start: (controller) => controller.enqueue(address), cancel });
+  vi.stubGlobal("fetch", async (url: string) =>
+    url.endsWith("/code") ? new Response(lease) : { webSocket: near },
   );
-  vi.stubGlobal("fetch", stub);
-  const worker = remoteLoader("http://127.0.0.1:1/secret").load(CODE);
-  const entrypoint = worker.getEntrypoint() as unknown as Entrypoint;
-  const job = { values: [["a", "1"]], large: [] };
-  return { running: entrypoint.run({ call, read: call }, job), cancel };
+  const entrypoint = remoteLoader("http://127.0.0.1:1/secret").load(CODE).getEntrypoint();
+  const host = new (class extends RpcTarget {
+    call(): Promise<object> {
+      return call();
+    }
+  })();
+  const running = (entrypoint as unknown as Entrypoint).run(host, {
+    values: [["a", "1"]],
+    large: [["b", "{}"]],
+  }) as Promise<unknown> & Disposable;
+  return { running, cancel, far };
 }
 
-const messagesOf = ({ sent }: FakeSocket) => sent.map((text) => JSON.parse(text) as unknown[]);
-
 it("a run in a process of its own is sent, returns its result, and ends its process", async () => {
-  const socket = new FakeSocket();
-  const { running, cancel } = run(socket);
-  const sent = [["worker", CODE], ["values", "a", "1"], ["run"]];
-  await vi.waitFor(() => expect(messagesOf(socket)).toEqual(sent));
-  expect(cancel).not.toHaveBeenCalled();
-  socket.dispatchEvent(new MessageEvent("message", { data: '["done", {"console": ""}]' }));
-  expect(await running).toEqual({ console: "" });
+  const { running, cancel } = run(async () => ({ text: "2" }));
+  const added = [
+    ["values", ["a", "1"]],
+    ["large", ["b", "{}"]],
+  ];
+  expect(await running).toEqual([CODE, added, { text: "2" }]);
   expect(cancel).toHaveBeenCalledOnce();
 });
 
 it("a run in a process of its own ends if its process ends", async () => {
-  const socket = new FakeSocket();
-  const { running } = run(socket);
-  await vi.waitFor(() => expect(socket.sent).toHaveLength(3));
-  socket.close();
+  const call = vi.fn(() => new Promise<object>(() => {}));
+  const { running, cancel, far } = run(call);
+  await vi.waitFor(() => expect(call).toHaveBeenCalledOnce());
+  expect(cancel).not.toHaveBeenCalled();
+  far.close();
   await expect(running).rejects.toThrow("has ended");
 });
 
@@ -68,12 +90,9 @@ it("a run in a process of its own can be cancelled during a tool call, which end
   const unhandled = vi.fn();
   process.on("unhandledRejection", unhandled);
   const { promise: working, resolve: finish } = Promise.withResolvers<object>();
-  const socket = new FakeSocket();
   const call = vi.fn(() => working);
-  const { running, cancel } = run(socket, call);
-  await vi.waitFor(() => expect(socket.sent).toHaveLength(3));
-  socket.dispatchEvent(new MessageEvent("message", { data: '["call", 0, "tool", "{}"]' }));
-  expect(call).toHaveBeenCalledOnce();
+  const { running, cancel } = run(call);
+  await vi.waitFor(() => expect(call).toHaveBeenCalledOnce());
   running[Symbol.dispose]();
   await expect(running).rejects.toThrow("has ended");
   finish({ text: "1" });

@@ -20,6 +20,13 @@ export interface Shape {
   readonly shown: string;
 }
 
+/** The calls of a plan, which all run at once and may all run again, so that none may fail. */
+export const PLAN: Shape = {
+  steps: [Array.from({ length: 25 }, (_, at) => (at % 2 === 0 ? "charge" : "look_up"))],
+  text: "",
+  shown: "",
+};
+
 const LONG_TEXT = Array.from({ length: 60 }, (_, word) => `word${word}`).join(" ");
 
 function shape(steps: Shape["steps"], text: string, shown = text): Shape {

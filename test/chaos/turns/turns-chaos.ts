@@ -6,7 +6,7 @@ import { getToolName, isToolUIPart, type UIMessage, type UIMessageChunk } from "
 import { readMessage } from "../../support/turn.ts";
 import { Random } from "../random.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../worker.ts";
-import { callId, markerIn, questionOf, type Shape, SHAPES, TOOLS } from "./script.ts";
+import { callId, markerIn, PLAN, questionOf, type Shape, SHAPES, TOOLS } from "./script.ts";
 import { type Entry, World } from "./world.ts";
 
 /** What is checked, by the rows of docs/chaos.md. */
@@ -20,6 +20,7 @@ export const PROMISES = {
   R8: "turns that were not resumed while no client asked",
   R19: "questions and answers that do not alternate",
   variables: "results without their variable, variables without their result",
+  plans: "runs of plans that do not end, or not as an undisturbed one",
 } as const;
 
 export interface Findings {
@@ -33,7 +34,7 @@ export interface Findings {
 interface Turn {
   readonly conversation: string;
   readonly marker: string;
-  readonly shape: Shape;
+  shape: Shape;
   /** Data of the received frames, by id. */
   readonly frames: Map<number, string>;
   kills: number;
@@ -52,6 +53,8 @@ const RESUMED_WITHIN_MS = 4_000;
 const SETTLED_WITHIN_MS = 30_000;
 const MAX_KILLS_OF_A_TURN = 3;
 const MAX_WRONG = 10;
+/** A page of history has 200 messages. */
+const TURNS_OF_A_CONVERSATION = 90;
 
 /** Kills a server in the middle of turns, and compares their outcome with what was promised. */
 export async function runTurnsChaos(options: ChaosOptions): Promise<Findings> {
@@ -113,11 +116,19 @@ class TurnsChaos {
     this.#worker = await startWorker(this.#options.stateDir, this.#bundle);
   }
 
-  /** Runs three turns at once, one of them after those of earlier rounds, and kills the server up to three times. */
+  /**
+   * Runs three turns at once, one of them after those of earlier rounds and sometimes one as a plan, and kills the
+   * server up to three times.
+   */
   async #playRound(): Promise<void> {
     const round = this.#findings.turns;
-    const turns = [0, 1, 2].map((at) => this.#begin(at === 0 ? "same" : `c${round}-${at}`));
-    const asking = Promise.all(turns.map((turn) => this.#ask(turn)));
+    const same = `same${Math.floor(round / 3 / TURNS_OF_A_CONVERSATION)}`;
+    const turns = [same, `c${round}-1`, `c${round}-2`].map((name) => this.#begin(name));
+    const last = turns.at(-1);
+    if (last !== undefined && this.#random.chance(0.4)) last.shape = PLAN;
+    const asking = Promise.all(
+      turns.map((turn) => (turn.shape === PLAN ? this.#runPlan(turn) : this.#ask(turn))),
+    );
     const kills = this.#random.weighted({ "1": 6, "2": 2, "3": 2 });
     for (let kill = 1; kill <= Number(kills); kill++) {
       await this.#untilKill(kill === 1);
@@ -134,7 +145,8 @@ class TurnsChaos {
       this.#blame("R7", `${open.join(", ")} not answered within ${SETTLED_WITHIN_MS} ms`);
       for (const turn of turns) turn.isOver = true;
     }
-    for (const turn of turns) await this.#check(turn);
+    for (const turn of turns)
+      await (turn.shape === PLAN ? this.#checkPlan(turn) : this.#check(turn));
   }
 
   #begin(conversation: string): Turn {
@@ -206,6 +218,40 @@ class TurnsChaos {
     }
   }
 
+  /** Proposes, approves and runs a plan, and does each again that was cut off and did not happen. */
+  async #runPlan(turn: Turn): Promise<void> {
+    const { conversation, marker } = turn;
+    const calls = callsOf(turn).map(({ name, id }) => {
+      return { _tool: name, _id: id, turn: marker, call: id, _outputPath: `†state.${id}` };
+    });
+    while (!turn.isOver) {
+      const url = `${await this.#gate.promise}/conversations/${conversation}/plans`;
+      turn.isOver = await advancePlan(url, calls).catch(() => false);
+      if (!turn.isOver) await sleep(30);
+    }
+  }
+
+  async #checkPlan(turn: Turn): Promise<void> {
+    const { conversation, marker } = turn;
+    const url = `${await this.#gate.promise}/conversations/${conversation}/plans`;
+    const { plans } = await jsonAt<{ plans: { id: string }[] }>(url);
+    const runs = (await jsonAt<PlanView>(`${url}/${plans[0]?.id}`)).runs;
+    const outputs = runs.map(({ status, calls }) =>
+      [status, ...calls.map((call) => JSON.stringify(call.output ?? call))].join(),
+    );
+    const wanted = callsOf(turn).map(({ name }) => JSON.stringify({ said: `${name} did` }));
+    const expected = ["done", ...wanted].join();
+    if (plans.length !== 1 || outputs.join(";") !== expected)
+      this.#blame("plans", `${marker}: ${plans.length} plans, ${outputs.join("; ")}`);
+    const entries = this.#world.entriesOf(marker);
+    for (const { id } of callsOf(turn)) {
+      const keys = new Set(
+        entries.flatMap((one) => (one.kind === "start" && one.ids[0] === id ? [one.key] : [])),
+      );
+      if (keys.size !== 1 || keys.has("")) this.#blame("R5", `${id}: ${[...keys].join()}`);
+    }
+  }
+
   /** Reads frames until the stream ends. Returns true if it ended with [DONE], or if nothing runs. */
   async #read(response: Response, { frames, marker }: Turn): Promise<boolean> {
     if (response.status === 204) return true;
@@ -267,9 +313,7 @@ class TurnsChaos {
       if (kind === "start" && given.has(ids[0] ?? "")) this.#blame("R3", `${ids[0]} runs again`);
     }
     const parts = answer.parts.filter(isToolUIPart);
-    const planned = shape.steps.flatMap((names, step) =>
-      names.map((name, index) => ({ name, id: callId(marker, step, index) })),
-    );
+    const planned = callsOf({ marker, shape });
     for (const [index, { name, id }] of planned.entries()) {
       const part = parts[index];
       const starts = entries.filter((one) => one.kind === "start" && one.ids[0] === id);
@@ -290,6 +334,34 @@ class TurnsChaos {
     if (!isClosed && (parts.length !== planned.length || textOf(answer) !== shape.shown))
       this.#blame("R7", `${marker}: ${plain(answer)}`);
   }
+}
+
+interface PlanView {
+  readonly runs: readonly { status: string; calls: readonly { output?: unknown }[] }[];
+}
+
+function callsOf({ marker, shape }: Pick<Turn, "marker" | "shape">) {
+  return shape.steps.flatMap((names, step) =>
+    names.map((name, index) => ({ name, id: callId(marker, step, index) })),
+  );
+}
+
+/** Takes the next steps of a conversation's one plan. Returns true if its run has ended. */
+async function advancePlan(url: string, calls: readonly object[]): Promise<boolean> {
+  const init = { method: "POST", headers: { "content-type": "application/json" } };
+  let [plan] = (await jsonAt<{ plans: { id: string; status: string }[] }>(url)).plans;
+  if (plan === undefined) {
+    const proposed = await fetch(`${url}?agent=worker`, {
+      ...init,
+      body: JSON.stringify({ calls }),
+    });
+    plan = (await proposed.json()) as { id: string; status: string };
+  }
+  if (plan.status === "proposed") await fetch(`${url}/${plan.id}/approve`, init);
+  const { runs } = await jsonAt<PlanView>(`${url}/${plan.id}`);
+  if (runs.length === 0)
+    await (await fetch(`${url}/${plan.id}/run`, { ...init, body: "{}" })).text();
+  return runs.length > 0 && !["running", "waiting"].includes(runs[0]?.status ?? "");
 }
 
 /** Returns the markers of the turns that have not ended and wait for nobody, on the disk of a server. */

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { tool, type ToolExecutionOptions } from "ai";
 import * as z from "zod";
-import { createRuntime, modelFromSettings } from "../../../src/byref.ts";
+import { createRuntime, modelFromSettings, planSupport } from "../../../src/byref.ts";
 import { openaiCompatibleModels } from "../../../src/openai-compatible.ts";
 import { TOOLS, type ToolName } from "./script.ts";
 
@@ -47,6 +47,7 @@ const runtime = createRuntime({
     },
   ],
   model: modelFromSettings(openaiCompatibleModels),
+  plans: planSupport(),
 });
 
 export class Conversation extends runtime.Conversation {}
