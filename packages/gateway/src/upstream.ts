@@ -173,13 +173,15 @@ export class Upstream {
     const meta = level === undefined ? from.meta : { ...from.meta, [LOG_LEVEL_META_KEY]: level };
     const params = { name: tool.name, arguments: input, ...(meta && { _meta: meta }) };
     const timing = timingOf(from, this.#redact);
+    // With its schema the client sends the headers that the server wants; nothing checks the output.
+    const { outputSchema: _outputSchema, ...toolDefinition } = tool;
     const answered = await this.#calling.during(from, () =>
       this.#answered(
         (client) =>
           // A tool that its server runs only as a task, a feature of 2025-11-25.
           tool.execution?.taskSupport === "required"
             ? callAsTask(client, params, timing)
-            : client.request({ method: "tools/call", params }, timing),
+            : client.callTool(params, { ...timing, toolDefinition }),
         { isRepeatable: tool.annotations?.readOnlyHint === true },
       ),
     );

@@ -1,0 +1,34 @@
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { expect, it, vi } from "vitest";
+import * as z from "zod";
+import { McpDirectory } from "../../packages/mcp/src/mcp-servers.ts";
+import { open, run } from "../support/mcp-tools.ts";
+
+it("an agent sends parameters that a server wants as headers, also from a list of an earlier turn", async () => {
+  const asked: (string | null)[] = [];
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: "regions", version: "1" });
+    const inputSchema = z.object({
+      region: z.string().meta({ "x-mcp-header": "Region" }),
+      shard: z.int().meta({ "x-mcp-header": "Shard" }),
+    });
+    server.registerTool("load", { inputSchema }, ({ region, shard }) => ({
+      content: [{ type: "text", text: `${region} ${shard}` }],
+    }));
+    return server;
+  });
+  vi.stubGlobal("fetch", async (to: string, init: RequestInit) => {
+    const request = new Request(to, init);
+    if (request.headers.get("mcp-name") === "load")
+      asked.push(request.headers.get("mcp-param-region"), request.headers.get("mcp-param-shard"));
+    return handler.fetch(request);
+  });
+  const directory = new McpDirectory({ warn: () => undefined });
+  const servers = [{ name: "one", url: "https://regions.example/mcp" }];
+  for (let turn = 0; turn < 2; turn++) {
+    const tools = await open(directory, servers);
+    expect(await run(tools, "load", { input: { region: "eu", shard: 6 } })).toBe("eu 6");
+    await tools.close();
+  }
+  expect(asked).toEqual(["eu", "6", "eu", "6"]);
+});
