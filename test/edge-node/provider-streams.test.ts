@@ -170,6 +170,21 @@ const messages: readonly Variant[] = [
   ],
   ["events of other types", [started, { type: "vendor.info" }, ...hiBlock, ...ended], said],
   [
+    "a block of another type",
+    [
+      started,
+      ...block({ type: "notice" }, { type: "text_delta", text: "no" }),
+      ...hiBlock,
+      ...ended,
+    ],
+    said,
+  ],
+  [
+    "a delta of another type",
+    [started, ...block({ type: "text", text: "hi" }, { type: "mark_delta", mark: 1 }), ...ended],
+    said,
+  ],
+  [
     "an input with its block's start",
     [started, ...callBlock({ input: { a: 1 } }), ...used],
     usedAs(),

@@ -1,13 +1,20 @@
-import { isJsonObject, type JsonObject } from "../../value/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../value/json.ts";
 import { asText, countsIn, errorIn, fetchEvents, objectsIn, textOf } from "./streamed-events.ts";
 
 /**
  * `fetch` for Anthropic's Messages API. Endpoints that follow it leave out counts of tokens, or send a text with the
- * start of its block. Events of other types are to be ignored, as Anthropic's versioning policy says.
+ * start of its block. What is of other types is to be ignored, as Anthropic's versioning policy says.
  */
-export const fetchMessages = fetchEvents(() => ({ read: readEvent }));
+export const fetchMessages = fetchEvents(() => {
+  const ignored = new Set<unknown>();
+  return { read: (event) => readEvent(event, ignored) };
+});
 
-function readEvent(event: JsonObject): readonly JsonObject[] {
+/** What the provider reads: with another block or delta, it would end the answer. */
+const BLOCKS = /(?:^|^text|thinking|tool_use|tool_result|^compaction)$/;
+const DELTAS = /^(?:citations|compaction)_delta$/;
+
+function readEvent(event: JsonObject, ignored: Set<unknown>): readonly JsonObject[] {
   const failed = event.type === "error" ? { message: "The endpoint failed." } : undefined;
   const failure = errorIn(event) ?? failed;
   if (failure !== undefined) return [{ type: "error", error: { type: "api_error", ...failure } }];
@@ -21,18 +28,27 @@ function readEvent(event: JsonObject): readonly JsonObject[] {
     case "message_delta":
       return [{ ...event, usage: { output_tokens: 0, ...countsIn(event.usage) } }];
     case "content_block_start":
-      return startOf(ofBlock);
+      if (BLOCKS.test(typeIn(event.content_block))) return startOf(ofBlock);
+      ignored.add(ofBlock.index);
+      return [];
     case "content_block_delta": {
       const [delta = {}] = objectsIn(event.delta);
       const texts = TEXTS.filter((name) => name in delta);
+      const isUnknown = texts.length === 0 && !DELTAS.test(typeIn(delta));
+      if (isUnknown || ignored.has(ofBlock.index)) return [];
       const said = texts.map((name) => [name, asText(delta[name] ?? null)] as const);
       return [{ ...ofBlock, delta: { ...delta, ...Object.fromEntries(said) } }];
     }
     case "content_block_stop":
-      return [ofBlock];
+      return ignored.delete(ofBlock.index) ? [] : [ofBlock];
     default:
       return event.type === "message_stop" || event.type === "ping" ? [event] : [];
   }
+}
+
+function typeIn(value: Json | undefined): string {
+  const [{ type } = {}] = objectsIn(value);
+  return textOf(type) ?? "";
 }
 
 const TEXTS = ["text", "thinking", "partial_json", "signature"];
