@@ -229,12 +229,23 @@ describe("a call that fails", () => {
     await expect(run(tools, "act")).rejects.toThrow("token [secret] has expired");
   });
 
-  it("reports structured content without a text, and both ends of a long message", async () => {
-    const structured = { ...failure(""), content: [], structuredContent: { code: 7 } };
-    const long = failure(`It failed: ${"because ".repeat(500)}try again`);
-    const { url } = await start([offering("act", structured), offering("long", long)]);
+  // Of NousResearch/hermes-agent#101330 the text alone says that all else is in the structured content.
+  it.each([
+    ["without a text", [], { code: 7 }, '{"code":7}'],
+    ["beside a text", ["No."], { line: 7 }, 'No.\n{"line":7}'],
+    ["that its text repeats", ['{ "line": 7 }'], { line: 7 }, '{ "line": 7 }'],
+    ["that repeats its text", ["No."], { result: "No." }, "No."],
+  ])("reports structured content %s", async (_what, texts, structuredContent, said) => {
+    const content = texts.map((text) => ({ type: "text" as const, text }));
+    const { url } = await start([offering("act", { ...failure(""), content, structuredContent })]);
     const tools = await open(new McpDirectory(), [{ name: "one", url }]);
-    await expect(run(tools, "act")).rejects.toThrow('{"code":7}');
+    expect(await run(tools, "act").catch((error: Error) => error.message)).toBe(said);
+  });
+
+  it("reports both ends of a long message", async () => {
+    const long = failure(`It failed: ${"because ".repeat(500)}try again`);
+    const { url } = await start([offering("long", long)]);
+    const tools = await open(new McpDirectory(), [{ name: "one", url }]);
     await expect(run(tools, "long")).rejects.toThrow(/^It failed: .* more\) .*try again$/u);
   });
 

@@ -283,12 +283,16 @@ function isShallow(value: unknown, depth: number): boolean {
   return depth > 0 && Object.values(value).every((inner) => isShallow(inner, depth - 1));
 }
 
-/** Returns the texts of a failure, or else its structured content. */
+/** Returns the texts of a failure, and its structured content, unless they repeat it. */
 function reasonIn(failure: CallToolResult): string {
   const text = textOfResult(failure);
-  if (text !== "") return text;
   const structured = failure.structuredContent ?? null;
-  return structured === null ? "The tool failed and did not say why." : JSON.stringify(structured);
+  if (structured === null) return text === "" ? "The tool failed and did not say why." : text;
+  const written = JSON.stringify(structured);
+  const [only, ...others] = json.isObject(structured) ? Object.values(structured) : [];
+  const isRepeated =
+    (only === text && others.length === 0) || JSON.stringify(json.jsonIn(text)) === written;
+  return isRepeated ? text : `${text}\n${written}`.trim();
 }
 
 const UNKNOWN_TOOL = /-32602|unknown tool/i;
