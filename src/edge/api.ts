@@ -15,7 +15,6 @@ import * as schemas from "./openapi/schemas.ts";
 import { conversationEndpoints, titleBody, userDeletionEndpoint } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { FileEndpoints } from "./routes/files.ts";
-import { objectPromptEndpoint, promptEndpoint } from "./routes/prompt.ts";
 import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
 import {
   directoryEndpoint,
@@ -64,8 +63,7 @@ function userEndpoints(all: Required<Api>["conversation"]): Required<Api>["conve
 }
 
 const coreApi: Api = {
-  worker: [directoryEndpoint, tenantDeletionEndpoint, ticketEndpoint, promptEndpoint],
-  internal: [objectPromptEndpoint],
+  worker: [directoryEndpoint, tenantDeletionEndpoint, ticketEndpoint],
   conversation: [...conversationEndpoints, ...messageEndpoints, ...variableEndpoints],
   components: {
     ChatBody: chatBody,

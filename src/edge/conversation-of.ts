@@ -58,7 +58,10 @@ export async function userObjectName({ tenant, principal }: Identity): Promise<r
 /** With the tenant before it, the name of an object in which nothing is ever stored. */
 export const UNUSED = ["", "unused"] as const;
 
-export function unusedObject(context: Context<AppEnv>): RemoteConversation {
+/** The conversation that the query names, or an object in which nothing is ever stored. */
+export function conversationInQuery(context: Context<AppEnv>): RemoteConversation {
+  const id = context.req.query("conversation");
+  if (id !== undefined) return conversationOf(context, id);
   return objectNamed(context, [context.get("identity").tenant, ...UNUSED]);
 }
 

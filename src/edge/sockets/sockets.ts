@@ -61,7 +61,7 @@ export class Sockets {
     // Answered without waking the object.
     state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
     state.acceptWebSocket(server);
-    const note: Note = { conversation, asker, badFrames: 0, sentChars: 0, isBusy: false };
+    const note: Note = { conversation, asker, sentChars: 0, isBusy: false };
     server.serializeAttachment(note);
     return new Response(null, { status: 101, webSocket: client });
   }
@@ -171,8 +171,6 @@ async function stream(
 interface Note {
   readonly conversation: string;
   readonly asker: Identity;
-  /** Invalid frames received so far. */
-  readonly badFrames: number;
   readonly sentChars: number;
   /** True while it watches a turn. */
   readonly isBusy: boolean;
@@ -256,9 +254,6 @@ export class SocketConnection {
 
   /** Rejects an invalid frame. `requestId` is empty if it could not be read. */
   refuse(requestId: string, error: unknown): void {
-    const badFrames = this.note.badFrames + 1;
-    this.#keep({ badFrames });
-    if (badFrames > limits.maxTries) return this.#close(1008, "Too many invalid frames.");
     this.#sendText(JSON.stringify({ type: "error", requestId, errorText: publicTextOf(error) }));
   }
 
