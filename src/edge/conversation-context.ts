@@ -283,8 +283,8 @@ export class ConversationContext {
         const { rowsRead, rowsWritten, alarms } = this.sql.cost;
         return {
           rowsRead: rowsRead - before.rowsRead,
-          // The end of the turn sets an alarm.
-          rowsWritten: rowsWritten - before.rowsWritten + 1,
+          // The end of the turn sets an alarm, and writes the row of its events.
+          rowsWritten: rowsWritten - before.rowsWritten + 2,
           alarms: alarms - before.alarms + 1,
         };
       };

@@ -56,15 +56,18 @@ it.each<readonly [ifMatch: string | undefined, ifNoneMatch: string | undefined, 
   ['"1-a"', '"2-b"', '"1-a"', true],
   ["*", '"1-a"', '"1-a"', false],
   ["*", "*", "", false],
-])("a write with If-Match %s and If-None-Match %s at %s happens: %s", (match, none, at, happens) => {
-  const conditions = conditionsOf(match, none);
-  const etag = at === "" ? undefined : at;
-  const error = errorOf(() => requireConditions(conditions, etag));
-  expect(error?.code).toBe(happens ? undefined : "precondition_failed");
-  // Of a read that has the representation already.
-  const isRead = match === undefined && etag !== undefined;
-  if (isRead) expect(isNotModified(conditions, etag)).toBe(!happens);
-});
+])(
+  "a write with If-Match %s and If-None-Match %s at %s happens: %s",
+  (match, none, at, happens) => {
+    const conditions = conditionsOf(match, none);
+    const etag = at === "" ? undefined : at;
+    const error = errorOf(() => requireConditions(conditions, etag));
+    expect(error?.code).toBe(happens ? undefined : "precondition_failed");
+    // Of a read that has the representation already.
+    const isRead = match === undefined && etag !== undefined;
+    if (isRead) expect(isNotModified(conditions, etag)).toBe(!happens);
+  },
+);
 
 it.each([
   [conditionsOf('"1-a"'), /current etag is "2-b".*If-Match does not name/u],

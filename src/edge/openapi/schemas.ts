@@ -25,7 +25,10 @@ export const agents = later(() =>
       .strictObject({ provider: text.optional(), id: text })
       .optional()
       .describe("Absent where a setting that it needs is missing"),
-    page: z.looseObject({}).optional().describe("PageOptions: how the page presents the application"),
+    page: z
+      .looseObject({})
+      .optional()
+      .describe("PageOptions: how the page presents the application"),
   }),
 );
 
