@@ -103,7 +103,7 @@ async function publicKey(url: string, header: JWTHeaderParameters): Promise<Cryp
   }
   const current = issuer;
   const { keys } = current;
-  if (keys.fresh || Date.now() >= current.pausedUntilMs) {
+  if (Date.now() >= current.pausedUntilMs) {
     try {
       return await keys(header);
     } catch (error) {
