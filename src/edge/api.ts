@@ -83,7 +83,7 @@ const coreApi: Api = {
 };
 
 /** Used without plans. With plans, the endpoint of approvals also decides on their gates. */
-const WITHOUT_PLANS: Api = { conversation: [approvalEndpoint], components: {} };
+const WITHOUT_PLANS: Api = { conversation: [approvalEndpoint] };
 
 /** Merges the parts. No two endpoints have one route. */
 export function mergedApi(parts: readonly (Api | undefined)[]): Required<Api> {
@@ -92,7 +92,10 @@ export function mergedApi(parts: readonly (Api | undefined)[]): Required<Api> {
     tenant: parts.flatMap((part) => part?.tenant ?? []),
     conversation: parts.flatMap((part) => part?.conversation ?? []),
     internal: parts.flatMap((part) => part?.internal ?? []),
-    components: Object.assign({}, ...parts.map((part) => part?.components)) as Api["components"],
+    components: Object.assign(
+      {},
+      ...parts.map((part) => part?.components),
+    ) as Required<Api>["components"],
   };
 }
 

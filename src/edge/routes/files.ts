@@ -6,7 +6,7 @@ import type { Api, ConversationParts } from "../conversation-parts.ts";
 import { inQueue } from "../../store/retry-conflicts.ts";
 import type { Visibility } from "../../store/variable.ts";
 import { tooLarge, untilEnd } from "../http/client-body.ts";
-import { type Conditions, requireConditions } from "../http/request-headers.ts";
+import { requireConditions } from "../http/request-headers.ts";
 import { storedType, writing } from "../variables/put-variable.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { conditions, ifRange, pageSize, text } from "../http/parameters.ts";

@@ -81,7 +81,7 @@ const pageQuery = {
   limit: pageSize(limits.maxItems),
 };
 
-const lists: readonly Endpoint<ConversationParts>[] = [
+export const variableEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/variables",
     {
@@ -113,9 +113,6 @@ const lists: readonly Endpoint<ConversationParts>[] = [
       return Response.json(await interpolate(body.text, lookup, { syntaxes: [body.syntax] }));
     },
   ),
-];
-
-const values: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/variables/:name/info",
     {
@@ -181,9 +178,6 @@ const values: readonly Endpoint<ConversationParts>[] = [
     },
     ({ query, request }, { context }) => save(context, { name: "", request }, query),
   ),
-];
-
-const changes: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "PATCH /conversations/:id/variables/:name",
     {
@@ -238,8 +232,6 @@ const changes: readonly Endpoint<ConversationParts>[] = [
     },
   ),
 ];
-
-export const variableEndpoints = [...lists, ...values, ...changes];
 
 type Settings = Parsed<typeof settings> & { readonly mode?: WriteMode };
 

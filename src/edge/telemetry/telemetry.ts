@@ -1,7 +1,7 @@
 import { toHex } from "../../value/encoding.ts";
 import { modelNameOf } from "../../turn/model/model-call.ts";
 import type { Bindings } from "../app-env.ts";
-import { conversationIn, type ObjectContext } from "../conversation-of.ts";
+import { nameIn, type ObjectContext } from "../conversation-of.ts";
 import { logFailure, placeIn } from "../log-failure.ts";
 import { type Settings, settingsOf } from "../settings.ts";
 import type { ChosenAgent } from "../turns/chosen-agent.ts";
@@ -78,7 +78,7 @@ export class Telemetry {
     // Skipped when the trace is not sampled.
     const collector = parent?.isSampled === false ? undefined : collectorIn(settings);
     const traceId = collector && (parent?.traceId ?? context ?? randomHex(16));
-    const tenant = conversationIn(state.id.name)?.tenant ?? "";
+    const { tenant = "" } = nameIn(state.id.name);
     const record = turnRecord({ tenant, ...turn, traceId }, trace, end);
     if (settings.LOG === "turns") console.log(JSON.stringify(record));
     if (collector !== undefined && traceId !== undefined) {
