@@ -15,7 +15,6 @@ import * as schemas from "./openapi/schemas.ts";
 import { conversationEndpoints, titleBody, userDeletionEndpoint } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { FileEndpoints } from "./routes/files.ts";
-import { objectPromptEndpoint, promptEndpoint } from "./routes/prompt.ts";
 import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
 import {
   directoryEndpoint,
@@ -64,8 +63,7 @@ function userEndpoints(all: Required<Api>["conversation"]): Required<Api>["conve
 }
 
 const coreApi: Api = {
-  worker: [directoryEndpoint, tenantDeletionEndpoint, ticketEndpoint, promptEndpoint],
-  internal: [objectPromptEndpoint],
+  worker: [directoryEndpoint, tenantDeletionEndpoint, ticketEndpoint],
   conversation: [...conversationEndpoints, ...messageEndpoints, ...variableEndpoints],
   components: {
     ChatBody: chatBody,
@@ -85,7 +83,7 @@ const coreApi: Api = {
 };
 
 /** Used without plans. With plans, the endpoint of approvals also decides on their gates. */
-const WITHOUT_PLANS: Api = { conversation: [approvalEndpoint], components: {} };
+const WITHOUT_PLANS: Api = { conversation: [approvalEndpoint] };
 
 /** Merges the parts. No two endpoints have one route. */
 export function mergedApi(parts: readonly (Api | undefined)[]): Required<Api> {
@@ -94,7 +92,10 @@ export function mergedApi(parts: readonly (Api | undefined)[]): Required<Api> {
     tenant: parts.flatMap((part) => part?.tenant ?? []),
     conversation: parts.flatMap((part) => part?.conversation ?? []),
     internal: parts.flatMap((part) => part?.internal ?? []),
-    components: Object.assign({}, ...parts.map((part) => part?.components)) as Api["components"],
+    components: Object.assign(
+      {},
+      ...parts.map((part) => part?.components),
+    ) as Required<Api>["components"],
   };
 }
 

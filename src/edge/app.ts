@@ -16,6 +16,7 @@ import { settingsOf } from "./settings.ts";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import {
+  conversationInQuery,
   conversationOf,
   mutableResponse,
   type RemoteConversation,
@@ -77,7 +78,8 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
   app.use(limitBody);
   serve(false);
   for (const one of api.conversation) {
-    const objectOf = one.path.startsWith("/user") ? userOf : conversationOf;
+    const [, first = ""] = one.path.split("/");
+    const objectOf = { agents: conversationInQuery, user: userOf }[first] ?? conversationOf;
     app.on(one.method, one.path, (context) => forward(context, one, objectOf));
   }
   for (const one of api.tenant) toTenant(one);

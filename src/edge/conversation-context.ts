@@ -18,7 +18,7 @@ import type { QuotaService, Cost, SpendLimits } from "../turn/spend/spend.ts";
 import type { MakeCodeTool, PlatformServices, QueryTools } from "../turn/toolbox.ts";
 import type { Bindings } from "./app-env.ts";
 import { ConversationData, type Retention } from "./conversation-data.ts";
-import { conversationIn, indexedIdIn, isImport } from "./conversation-of.ts";
+import { IMPORT, nameIn } from "./conversation-of.ts";
 import { Deletion } from "./deletion.ts";
 import { ConversationIndex, leasesOf, throttled } from "./directory/directory-client.ts";
 import { EventStreams } from "./http/event-streams.ts";
@@ -177,7 +177,7 @@ export class ConversationContext {
     this.alarmClock = new AlarmClock(this.sql);
     // The parts of an import are not kept.
     const keepsDeleted = () =>
-      this.settings.DELETED_VALUES === "keep" && indexedIdIn(state.id.name) !== undefined;
+      this.settings.DELETED_VALUES === "keep" && nameIn(state.id.name).indexedId !== undefined;
     this.bucket = BLOBS && { blobs: new R2Blobs(BLOBS, keepsDeleted), prefix: this.prefix };
     this.deletion = new Deletion(this);
     this.queue = new TurnQueue(this);
@@ -283,8 +283,8 @@ export class ConversationContext {
         const { rowsRead, rowsWritten, alarms } = this.sql.cost;
         return {
           rowsRead: rowsRead - before.rowsRead,
-          // The end of the turn sets an alarm.
-          rowsWritten: rowsWritten - before.rowsWritten + 1,
+          // The end of the turn sets an alarm, and writes the row of its events.
+          rowsWritten: rowsWritten - before.rowsWritten + 2,
           alarms: alarms - before.alarms + 1,
         };
       };
@@ -344,14 +344,13 @@ export class ConversationContext {
   }
 
   #retention(): Retention {
-    const { name } = this.state.id;
-    if (isImport(name)) return PARTS_RETENTION;
-    if (indexedIdIn(name)?.startsWith(`${USER}:`) === true) return USER_RETENTION;
+    const { tenant, conversation, kind } = nameIn(this.state.id.name);
+    if (kind === IMPORT) return PARTS_RETENTION;
+    if (kind === USER) return USER_RETENTION;
     const { retention } = this.setup;
     if (typeof retention !== "function") return requireNumbers("retention", retention);
-    const { tenant, id } = conversationIn(name) ?? {};
-    if (tenant === undefined || id === undefined) return {};
-    return requireNumbers("retention", retention({ tenant, conversation: id, env: this.env }));
+    if (tenant === undefined || conversation === undefined) return {};
+    return requireNumbers("retention", retention({ tenant, conversation, env: this.env }));
   }
 
   /** No response waits for it; if it fails, the alarm tries again. */

@@ -65,8 +65,8 @@ export class ConversationData {
   readonly isNew: boolean;
   readonly #idleMs: number;
   readonly #variableIdleMs: number;
-  /** `created`; `title` if a client set it; `imported`: when the import began that made it. Cached after the first read. */
-  #known: ReadonlyMap<string, string> | undefined;
+  /** `created`; `title` if a client set it; `imported`: when the import began that made it. */
+  readonly #meta: Map<string, string>;
   #variable: HistoryVariable | undefined;
   /** The default title, and the first message it was read from, which may be large. */
   #words: { readonly first: string; readonly title: string | undefined } | undefined;
@@ -93,7 +93,9 @@ export class ConversationData {
     this.postKeys = new PostKeys(sql);
     this.events = new EventLog(sql, { isNew, ...compact({ onFlush: onEvents }) });
     this.store.observe((change) => this.events.addChange(change));
-    if (isNew) this.#known = new Map([["created", String(nowMs)]]);
+    const select = `SELECT key, value FROM meta WHERE key IN ('title', 'created', 'imported')`;
+    const rows = isNew ? [{ key: "created", value: String(nowMs) }] : sql.all(select);
+    this.#meta = new Map(rows.map((row) => [textIn(row, "key"), textIn(row, "value")]));
   }
 
   get info(): ConversationInfo {
@@ -201,16 +203,9 @@ export class ConversationData {
     return Number(this.#meta.get("created") ?? 0);
   }
 
-  get #meta(): ReadonlyMap<string, string> {
-    if (this.#known !== undefined) return this.#known;
-    const select = `SELECT key, value FROM meta WHERE key IN ('title', 'created', 'imported')`;
-    const rows = this.sql.all(select);
-    return (this.#known = new Map(rows.map((row) => [textIn(row, "key"), textIn(row, "value")])));
-  }
-
   #setMeta(key: string, value: string): void {
-    this.#known = undefined;
     writeMeta(this.sql, key, value);
+    this.#meta.set(key, value);
   }
 }
 

@@ -37,12 +37,7 @@ export function importOf(context: Context<AppEnv>, id: string): RemoteConversati
   return objectNamed(context, [context.get("identity").tenant, requireId(id), IMPORT]);
 }
 
-const IMPORT = "import";
-
-/** True for the name of such an object. */
-export function isImport(name: string | undefined): boolean {
-  return partsOf(name)[2] === IMPORT;
-}
+export const IMPORT = "import";
 
 /** The object with the values of who asks. Throws `bad_request` if nobody is known to ask. */
 export async function userOf(context: Context<AppEnv>): Promise<RemoteConversation> {
@@ -58,7 +53,10 @@ export async function userObjectName({ tenant, principal }: Identity): Promise<r
 /** With the tenant before it, the name of an object in which nothing is ever stored. */
 export const UNUSED = ["", "unused"] as const;
 
-export function unusedObject(context: Context<AppEnv>): RemoteConversation {
+/** The conversation that the query names, or an object in which nothing is ever stored. */
+export function conversationInQuery(context: Context<AppEnv>): RemoteConversation {
+  const id = context.req.query("conversation");
+  if (id !== undefined) return conversationOf(context, id);
   return objectNamed(context, [context.get("identity").tenant, ...UNUSED]);
 }
 
@@ -87,37 +85,29 @@ export interface ObjectContext {
   readonly state: Pick<DurableObjectState, "id" | "waitUntil">;
 }
 
-/**
- * Parses the tenant and id from an object's name, made by `conversation-of.ts`. Returns undefined for an
- * object that is not a conversation: other objects have names of three elements.
- */
-export function conversationIn(name: string | undefined) {
-  const [tenant, id, ...others] = partsOf(name);
-  const isOther = tenant === undefined || id === undefined || others.length > 0;
-  return isOther ? undefined : { tenant, id };
+/** What an object's name says. Nothing is known of a name that this Worker did not make. */
+export interface ObjectName {
+  readonly tenant?: string | undefined;
+  /** Set for a conversation. */
+  readonly conversation?: string | undefined;
+  /** Set for other objects, whose names have three elements. */
+  readonly kind?: string | undefined;
+  /** With which the directory knows the object: a conversation's own id, or `user:` and a digest, which none has. */
+  readonly indexedId?: string | undefined;
 }
 
-/** The id with which the directory knows an object: a conversation's own, or `user:` and a digest, which none has. */
-export function indexedIdIn(name: string | undefined): string | undefined {
-  const [, digest, kind] = partsOf(name);
-  return kind === USER ? `${USER}:${digest}` : conversationIn(name)?.id;
+export function nameIn(name = ""): ObjectName {
+  const parts = jsonIn(name);
+  if (!Array.isArray(parts) || !parts.every((part) => typeof part === "string")) return {};
+  const [tenant, id, kind] = parts;
+  if (kind === undefined) return { tenant, conversation: id, indexedId: id };
+  return { tenant, kind, indexedId: kind === USER ? `${USER}:${id}` : undefined };
 }
 
 /** The name, without its tenant, of the object with this id. */
 export function namedBy(indexedId: string): readonly string[] {
   const [kind = "", digest] = indexedId.split(":");
   return digest === undefined ? [indexedId] : [digest, kind];
-}
-
-/** Parses the tenant from the name of any object that `conversation-of.ts` made. */
-export function tenantIn(name: string | undefined): string | undefined {
-  return partsOf(name)[0];
-}
-
-/** The parts of a name. None if this Worker did not make it. */
-function partsOf(name = ""): readonly string[] {
-  const parts = jsonIn(name);
-  return Array.isArray(parts) && parts.every((part) => typeof part === "string") ? parts : [];
 }
 
 export const CONVERSATION_ID = /^[A-Za-z0-9._-]{1,128}$/;

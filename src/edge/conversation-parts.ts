@@ -41,7 +41,7 @@ export interface Api {
   /** Also handled by a conversation's object. Only the Worker calls them, so they are not documented. */
   readonly internal?: readonly Endpoint<ConversationParts>[];
   /** Schemas with a name in the OpenAPI document. */
-  readonly components: Readonly<Record<string, Description>>;
+  readonly components?: Readonly<Record<string, Description>>;
 }
 
 export interface PlanSupport extends Feature<ConversationPlans> {

@@ -63,8 +63,7 @@ export class Deletion {
    */
   runImport<Result>(work: () => Promise<Result>): Promise<Result> {
     const running = this.#runImport(work);
-    const end = () => undefined;
-    this.#deletion = this.#untilDone(running.then(end, end));
+    this.#deletion = this.#untilDone(Promise.allSettled([running]));
     return running;
   }
 
@@ -122,10 +121,8 @@ export class Deletion {
     this.#isMarked = false;
   }
 
-  #untilDone(deletion: Promise<void>): Promise<void> {
-    return deletion.finally(() => {
-      this.#deletion = undefined;
-    });
+  async #untilDone(work: Promise<unknown>): Promise<void> {
+    await work.finally(() => (this.#deletion = undefined));
   }
 }
 

@@ -1,5 +1,5 @@
 import { codeOf, errorCodes, messageOf } from "../errors.ts";
-import { conversationIn, type ObjectContext } from "./conversation-of.ts";
+import { nameIn, type ObjectContext } from "./conversation-of.ts";
 
 export interface FailurePlace {
   readonly tenant?: string | undefined;
@@ -35,8 +35,8 @@ export function logFailure(error: unknown, { tenant, conversation, request }: Fa
 
 /** The place of work in a conversation's object. */
 export function placeIn({ state }: Pick<ObjectContext, "state">, request: string): FailurePlace {
-  const named = conversationIn(state.id.name);
-  return { tenant: named?.tenant, conversation: named?.id, request };
+  const { tenant, conversation } = nameIn(state.id.name);
+  return { tenant, conversation, request };
 }
 
 /** The constructor's name: a `name` can be set to any text. */

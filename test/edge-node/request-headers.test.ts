@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import { conditions as conditionSchemas } from "../../src/edge/http/parameters.ts";
 import {
   appliesRange,
   byteRangeIn,
@@ -21,51 +22,61 @@ function errorOf(run: () => unknown): ByrefError | undefined {
   }
 }
 
-it.each<readonly [Conditions, string | undefined, boolean]>([
-  [{ ifMatch: "*" }, '"1-a"', true],
-  [{ ifMatch: " * " }, '"1-a"', true],
-  [{ ifMatch: '"1-a"' }, '"1-a"', true],
-  [{ ifMatch: '"0-z", "1-a"' }, '"1-a"', true],
-  [{ ifMatch: '"a,b"' }, '"a,b"', true],
-  [{ ifMatch: ',, "1-a" ,\t' }, '"1-a"', true],
-  [{ ifMatch: '""' }, '""', true],
-  [{ ifMatch: '"a\\", "b"' }, '"b"', true],
-  [{ ifMatch: '"é"' }, '"é"', true],
-  [{ ifMatch: "*" }, undefined, false],
-  [{ ifMatch: '"1-a"' }, undefined, false],
-  [{ ifMatch: '"1-a"' }, '"2-b"', false],
+/** The conditions of a request with these headers, as an endpoint parses them. */
+function conditionsOf(ifMatch?: string, ifNoneMatch?: string): Conditions {
+  const { "If-Match": match, "If-None-Match": noneMatch } = conditionSchemas();
+  return { "If-Match": match.parse(ifMatch), "If-None-Match": noneMatch.parse(ifNoneMatch) };
+}
+
+it.each<readonly [ifMatch: string | undefined, ifNoneMatch: string | undefined, string, boolean]>([
+  ["*", undefined, '"1-a"', true],
+  [" * ", undefined, '"1-a"', true],
+  ['"1-a"', undefined, '"1-a"', true],
+  ['"0-z", "1-a"', undefined, '"1-a"', true],
+  ['"a,b"', undefined, '"a,b"', true],
+  [',, "1-a" ,\t', undefined, '"1-a"', true],
+  ['""', undefined, '""', true],
+  ['"a\\", "b"', undefined, '"b"', true],
+  ['"é"', undefined, '"é"', true],
+  ["*", undefined, "", false],
+  ['"1-a"', undefined, "", false],
+  ['"1-a"', undefined, '"2-b"', false],
   // gocd/gocd#10515: a proxy that compresses has weakened it.
-  [{ ifMatch: 'W/"1-a"' }, '"1-a"', true],
-  [{ ifMatch: 'W/"1-a"' }, '"2-b"', false],
-  [{ ifMatch: '"a,b"' }, '"a"', false],
-  [{ ifMatch: '"1-A"' }, '"1-a"', false],
-  [{ ifMatch: '"*"' }, '"1-a"', false],
-  [{ ifNoneMatch: "*" }, undefined, true],
-  [{ ifNoneMatch: '"1-a"' }, undefined, true],
-  [{ ifNoneMatch: '"1-a"' }, '"2-b"', true],
-  [{ ifNoneMatch: "*" }, '"1-a"', false],
-  [{ ifNoneMatch: '"1-a"' }, '"1-a"', false],
-  [{ ifNoneMatch: '"0-z", W/"1-a", "2-b"' }, '"1-a"', false],
-  [{ ifMatch: '"1-a"', ifNoneMatch: '"2-b"' }, '"1-a"', true],
-  [{ ifMatch: "*", ifNoneMatch: '"1-a"' }, '"1-a"', false],
-  [{ ifMatch: "*", ifNoneMatch: "*" }, undefined, false],
-])("a write with %j at %s happens: %s", (conditions, etag, happens) => {
-  const code = errorOf(() => requireConditions(conditions, etag))?.code;
-  expect(code).toBe(happens ? undefined : "precondition_failed");
-  // Of a read that has the representation already.
-  const isRead = conditions.ifMatch === undefined && etag !== undefined;
-  if (isRead) expect(isNotModified(conditions, etag)).toBe(!happens);
-});
+  ['W/"1-a"', undefined, '"1-a"', true],
+  ['W/"1-a"', undefined, '"2-b"', false],
+  ['"a,b"', undefined, '"a"', false],
+  ['"1-A"', undefined, '"1-a"', false],
+  ['"*"', undefined, '"1-a"', false],
+  [undefined, "*", "", true],
+  [undefined, '"1-a"', "", true],
+  [undefined, '"1-a"', '"2-b"', true],
+  [undefined, "*", '"1-a"', false],
+  [undefined, '"1-a"', '"1-a"', false],
+  [undefined, '"0-z", W/"1-a", "2-b"', '"1-a"', false],
+  ['"1-a"', '"2-b"', '"1-a"', true],
+  ["*", '"1-a"', '"1-a"', false],
+  ["*", "*", "", false],
+])(
+  "a write with If-Match %s and If-None-Match %s at %s happens: %s",
+  (match, none, at, happens) => {
+    const conditions = conditionsOf(match, none);
+    const etag = at === "" ? undefined : at;
+    const error = errorOf(() => requireConditions(conditions, etag));
+    expect(error?.code).toBe(happens ? undefined : "precondition_failed");
+    // Of a read that has the representation already.
+    const isRead = match === undefined && etag !== undefined;
+    if (isRead) expect(isNotModified(conditions, etag)).toBe(!happens);
+  },
+);
 
 it.each([
-  { ifMatch: '"1-a"', current: '"2-b"', said: /current etag is "2-b".*If-Match does not name/u },
-  { ifNoneMatch: "*", current: '"2-b"', said: /current etag is "2-b".*If-None-Match rules out/u },
-])("a failed precondition names the current etag and what to do next: %j", (row) => {
-  const { current, said, ...conditions } = row;
-  const error = errorOf(() => requireConditions(conditions, current));
+  [conditionsOf('"1-a"'), /current etag is "2-b".*If-Match does not name/u],
+  [conditionsOf(undefined, "*"), /current etag is "2-b".*If-None-Match rules out/u],
+])("a failed precondition names the current etag and what to do next: %j", (conditions, said) => {
+  const error = errorOf(() => requireConditions(conditions, '"2-b"'));
   expect(error?.message).toMatch(said);
   expect(error?.message).toContain("read it again and send its etag as If-Match");
-  expect(error?.details).toEqual({ etag: current });
+  expect(error?.details).toEqual({ etag: '"2-b"' });
 });
 
 it.each([
@@ -82,17 +93,13 @@ it.each([
   ['"1-a", "2-b', 7],
   [`"1-a"${",".repeat(100_000)}x`, 100_005],
 ])("a malformed condition is refused, with its header and place: %j", (value, at) => {
-  const problem = (header: string) => ({ code: "bad_request", details: { header, at } });
-  for (const etag of ['"1-a"', undefined]) {
-    const match = errorOf(() => requireConditions({ ifMatch: value }, etag));
-    expect(match).toMatchObject(problem("If-Match"));
-    expect(match?.message).toContain(`If-Match is not readable at character ${at}:`);
-  }
-  for (const run of [
-    () => requireConditions({ ifNoneMatch: value }, undefined),
-    () => isNotModified({ ifNoneMatch: value }, '"1-a"'),
-  ]) {
-    expect(errorOf(run)).toMatchObject(problem("If-None-Match"));
+  for (const [header, read] of [
+    ["If-Match", () => conditionsOf(value)],
+    ["If-None-Match", () => conditionsOf(undefined, value)],
+  ] as const) {
+    const error = errorOf(read);
+    expect(error).toMatchObject({ code: "bad_request", details: { header, at } });
+    expect(error?.message).toContain(`${header} is not readable at character ${at}:`);
   }
 });
 
@@ -153,8 +160,8 @@ it("HEAD reads nothing of a large value, and has no range", async () => {
   const open = vi.spyOn(store, "open");
   const file = { info, read: vi.fn<() => never>(), close: vi.fn<() => void>() };
   for (const response of [
-    await serveValue({ store, csv: undefined }, info, {}, request),
-    await serveStored(file, { mediaType: "text/plain", etag: '"1"' }, request),
+    await serveValue({ store, csv: undefined }, info, {}, { request }),
+    await serveStored(file, { mediaType: "text/plain", etag: '"1"' }, { request }),
   ]) {
     expect([response.status, response.headers.get("accept-ranges")]).toEqual([200, "bytes"]);
   }

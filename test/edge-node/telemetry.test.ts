@@ -4,7 +4,8 @@ import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import { tracesRequest } from "../../src/edge/telemetry/otlp.ts";
-import { readTraceParent, Trace, turnRecord } from "../../src/edge/telemetry/trace.ts";
+import { readTraceParent } from "../../src/edge/telemetry/telemetry.ts";
+import { Trace, turnRecord } from "../../src/edge/telemetry/trace.ts";
 import { codeOf, messageOf } from "../../src/errors.ts";
 import { textIn } from "../../src/store/rows/sql.ts";
 import type { Agent } from "../../src/turn/agent.ts";
@@ -67,7 +68,6 @@ it.each([
   // A later version may have more fields.
   [`01-${TRACE_ID}-${SPAN_ID}-01`, true],
   [`cc-${TRACE_ID}-${SPAN_ID}-01-what-comes`, true],
-  [null, undefined],
   ["", undefined],
   [TRACE_ID, undefined],
   [`00-${TRACE_ID}-${SPAN_ID}`, undefined],
@@ -183,6 +183,7 @@ it("a span has the time and the attributes of a call of a model, also of one tha
   nowMs += 50;
   second.firstOutput();
   second.end({ finishReason: "tool-calls", inputTokens: 60, outputTokens: 40 });
+  trace.root.begin({ kind: "tool", name: "wait" });
   trace.end({ finishReason: "stop", inputTokens: 60, outputTokens: 40 });
   const subject = { tenant: "acme", conversation: "c-1", turn: "t-1", traceId: TRACE_ID };
   const cost = { rowsRead: 5, rowsWritten: 6, alarms: 7 };
@@ -193,7 +194,7 @@ it("a span has the time and the attributes of a call of a model, also of one tha
   const request = tracesRequest(trace, record, sending);
   // In the form that is sent: undefined properties are removed.
   const sent = JSON.parse(JSON.stringify(request)) as typeof request;
-  const [, failed, answered] = sent.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
+  const [, failed, answered, open] = sent.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
   const written = (key: string, value: object) => ({ key, value });
   const said = (key: string, stringValue: string) => written(key, { stringValue });
   const about = [
@@ -217,6 +218,7 @@ it("a span has the time and the attributes of a call of a model, also of one tha
     attributes: [...about, said("error.type", "529"), conversation],
     status: { code: 2 },
   });
+  expect(open?.attributes).toContainEqual(said("error.type", "turn_stopped"));
   expect(answered).toEqual({
     ...span,
     spanId: "0000000000000003",

@@ -34,23 +34,6 @@ import { transfers } from "../../packages/transfer/src/transfers.ts";
 import { directoryOf } from "../support/directory.ts";
 import { toolOf } from "../support/tool-of.ts";
 
-it("an object that was evicted has its messages in both forms, and continues with them", async () => {
-  const id = newId();
-  await ask(id, "Weather in NYC?");
-  const display = await messagesOf(id);
-  const reference = await messagesOf(id, "?form=reference");
-  await evictDurableObject(objectOf(id));
-  expect(await messagesOf(id)).toEqual(display);
-  expect(await messagesOf(id, "?form=reference")).toEqual(reference);
-  expect(display.messages).toHaveLength(2);
-  await evictDurableObject(objectOf(id));
-  // The weather of New York is known only from the history.
-  const { message, variables } = await ask(id, "Compare it with London");
-  expect(JSON.stringify(message.parts)).toContain("$get_weather_nyc");
-  expect(variables.map(({ name }) => name)).toContain("compare_weather_1");
-  expect((await messagesOf(id)).messages).toHaveLength(4);
-});
-
 async function about(id: string): Promise<Record<string, unknown> & { createdAt: string }> {
   const response = await call("GET", `/conversations/${id}`);
   expect(response.status).toBe(200);

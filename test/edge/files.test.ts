@@ -344,6 +344,14 @@ describe("files in R2", () => {
     expect(await files.info("a.txt")).toBeDefined();
   });
 
+  it("a file that changes after it was found is a conflict for its reader", async () => {
+    const files = folderOf(newId());
+    await files.write("a.md", text("one"), {});
+    const found = await files.find("a.md");
+    await files.write("a.md", text("two"), {});
+    await expect(found?.open.read(0, 3)).rejects.toMatchObject({ code: "conflict" });
+  });
+
   it("a write that expects a version is refused where somebody else has written", async () => {
     const { files } = folder();
     const conflicts = (path: string, expected: string | null) =>

@@ -276,23 +276,6 @@ it.each(BAD)("an invalid frame gets an error: %s", async (_, text, code) => {
   socket.close();
 });
 
-it("too many invalid frames close the socket, even across an eviction", async () => {
-  const id = newId();
-  const socket = await connect(call, id);
-  for (let count = 0; count < 5; count++) socket.send("x");
-  socket.send(resumeFrame("a", id));
-  await socket.until("no-active", "a");
-  await evict(id);
-  for (let count = 0; count < 5; count++) socket.send("x");
-  socket.send(resumeFrame("b", id));
-  await socket.until("no-active", "b");
-  expect(socket.frames.filter(({ type }) => type === "error")).toHaveLength(10);
-  socket.send("x");
-  socket.send(sendFrame("c", id, "What is the weather in NYC?"));
-  expect(await socket.closed).toMatchObject({ code: 1008 });
-  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-});
-
 const file = { type: "file", mediaType: "image/png", url: "https://example.com/a.png" };
 
 it.each([
@@ -317,7 +300,7 @@ it.each([
 
 /** The server's end of a socket that records the codes with which it is closed. */
 function silentSocket() {
-  let note: unknown = { conversation: "c", badFrames: 0, sentChars: 0, isBusy: false };
+  let note: unknown = { conversation: "c", sentChars: 0, isBusy: false };
   const closed: number[] = [];
   const socket = {
     send: () => undefined,

@@ -45,7 +45,7 @@ export async function joinParts(context: contexts.ConversationContext): Promise<
   const file = new Response(streamOf(bytesOf(data, of)), {
     headers: { ...NDJSON, "x-byref-id": id },
   });
-  const tenant = conversations.tenantIn(context.state.id.name);
+  const { tenant } = conversations.nameIn(context.state.id.name);
   const end = endIn(await tailOf(data, of));
   if (tenant !== undefined && end !== undefined) {
     const isOurs = await isSeal(context.settings, tenant, end);

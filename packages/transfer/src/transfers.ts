@@ -53,7 +53,7 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
     await context.deletion.whenDone();
     const { plans, settings } = context;
     const source = context.requireExisting();
-    const tenant = conversations.tenantIn(context.state.id.name);
+    const { tenant } = conversations.nameIn(context.state.id.name);
     const files = transferFilesOf(context);
     const isDeleted = () => context.data !== source;
     const open = () => openConversation({ source, isDeleted, plans, files, id });

@@ -1,7 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Identity } from "../../tool/identity.ts";
-import { type ObjectContext, tenantIn } from "../conversation-of.ts";
+import { nameIn, type ObjectContext } from "../conversation-of.ts";
 
 /** Set by the Worker, which forwards no header of this name from a client. */
 const HEADER = "x-byref-identity";
@@ -28,7 +28,7 @@ export function identityIn(headers: Headers, { state }: Pick<ObjectContext, "sta
  */
 export function ofTenant(identity: Identity | undefined, { state }: Pick<ObjectContext, "state">) {
   // An object does not know a name of over 1,024 bytes, or its name when an alarm from before 2026-03-15 wakes it.
-  const tenant = tenantIn(state.id.name) ?? identity?.tenant;
+  const tenant = nameIn(state.id.name).tenant ?? identity?.tenant;
   if (tenant === undefined) {
     throw new ByrefError("internal", "The tenant of this conversation is unknown.");
   }

@@ -65,12 +65,9 @@ function hasValidTimes({ exp, nbf, iat }: Claims): boolean {
   return isFinite && !(Number(iat) > Date.now() / 1_000 + limits.tokenLeewaySeconds);
 }
 
-const FRESH_MS = 600_000;
-/** How long keys stay valid while their issuer cannot be reached. */
-const STALE_MS = 3_600_000;
-/** The shortest time between two fetches, regardless of the tokens received. */
+/** How long keys are used; and the shortest time between two fetches, regardless of the tokens received. */
+const KEYS_MS = 600_000;
 const RETRY_MS = 10_000;
-const FETCH_MS = 5_000;
 
 /** The algorithms of public keys. Shared secrets are not public keys. */
 const PUBLIC_KEY_ALGORITHMS = [
@@ -85,51 +82,37 @@ const PUBLIC_KEY_ALGORITHMS = [
   "EdDSA",
 ];
 
-interface IssuerKeys {
-  readonly url: string;
-  readonly remote: ReturnType<typeof createRemoteJWKSet>;
-  fetchedMs: number;
-  /** The earliest time of the next fetch. */
-  nextMs: number;
-}
-
 /** The issuer's keys, cached for the lifetime of the isolate. */
-let known: IssuerKeys | undefined;
+let issuer:
+  | {
+      readonly url: string;
+      readonly keys: ReturnType<typeof createRemoteJWKSet>;
+      /** While its keys cannot be fetched. */
+      pausedUntilMs: number;
+    }
+  | undefined;
 
 /** Throws if the issuer has no such key. Throws `unavailable`. */
 async function publicKey(url: string, header: JWTHeaderParameters): Promise<CryptoKey> {
   const { kid } = header;
   // Without an id, a token could be tried with any key.
   if (typeof kid !== "string" || kid === "") throw unauthorized("The token names no key.");
-  if (known?.url !== url) known = keysAt(url);
-  const keys = known;
-  const { remote } = keys;
-  const isKnown = remote.jwks()?.keys.some((key) => key.kid === kid) ?? false;
-  const now = Date.now();
-  const isDue = !isKnown || now - keys.fetchedMs >= FRESH_MS;
-  if (isDue && now >= keys.nextMs) {
-    // During the fetch, other requests use the cached keys, or fetch too if there are none: a request must
-    // not wait for another request's fetch, which may be cancelled.
-    if (remote.fresh) keys.nextMs = now + RETRY_MS;
+  if (issuer?.url !== url) {
+    const times = { cacheMaxAge: KEYS_MS, cooldownDuration: RETRY_MS };
+    issuer = { url, keys: createRemoteJWKSet(new URL(url), times), pausedUntilMs: 0 };
+  }
+  const current = issuer;
+  const { keys } = current;
+  if (Date.now() >= current.pausedUntilMs) {
     try {
-      await remote.reload();
-      keys.fetchedMs = now;
+      return await keys(header);
     } catch (error) {
+      // The issuer has no such key, or is away: then a stranger's token must not stop those of known keys.
+      if (keys.fresh) throw error;
+      current.pausedUntilMs = Date.now() + RETRY_MS;
       console.error(`JWT_JWKS_URL: ${messageOf(error)}`);
     }
-    keys.nextMs = now + RETRY_MS;
   }
-  if (remote.fresh) return remote(header);
   const message = "The keys for verifying tokens are not available; try again later.";
   throw new ByrefError("unavailable", message);
-}
-
-function keysAt(url: string): IssuerKeys {
-  const remote = createRemoteJWKSet(new URL(url), {
-    cacheMaxAge: STALE_MS,
-    timeoutDuration: FETCH_MS,
-    // Only `publicKey` fetches: a failed fetch, too, is followed by a pause.
-    cooldownDuration: Number.POSITIVE_INFINITY,
-  });
-  return { url, remote, fetchedMs: -Infinity, nextMs: -Infinity };
 }

@@ -5,7 +5,7 @@ import { pause } from "../../turn/model/model-failure.ts";
 import type { QuotaService, SpendLimits } from "../../turn/spend/spend.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import type { Bindings } from "../app-env.ts";
-import { indexedIdIn, type ObjectContext, tenantIn } from "../conversation-of.ts";
+import { nameIn, type ObjectContext } from "../conversation-of.ts";
 import { objectIn } from "../placement.ts";
 import { settingsOf } from "../settings.ts";
 import type { DirectoryEntry, DirectoryObject, SentEntry } from "./directory.ts";
@@ -50,7 +50,7 @@ async function callDirectory<Answer>(
   { env, state: { id } }: ObjectContext,
   call: (directory: RemoteDirectory) => Promise<Answer>,
 ): Promise<Answer | undefined> {
-  const tenant = tenantIn(id.name);
+  const { tenant } = nameIn(id.name);
   // A new stub for each call: a stub whose object failed stays broken.
   const directory = tenant === undefined ? undefined : directoryOf(env, tenant, id.jurisdiction);
   if (directory === undefined) return undefined;
@@ -124,7 +124,7 @@ export class ConversationIndex {
   constructor(conversation: IndexedConversation) {
     this.#conversation = conversation;
     const { env, state } = conversation;
-    this.#id = hasDirectory(env) ? indexedIdIn(state.id.name) : undefined;
+    this.#id = hasDirectory(env) ? nameIn(state.id.name).indexedId : undefined;
   }
 
   /** Calls `update` after a short delay, so that a turn's first words do not wait for it. */

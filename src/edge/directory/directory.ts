@@ -38,7 +38,7 @@ export interface DirectoryQuery {
 export interface DirectoryPage {
   readonly entries: readonly DirectoryEntry[];
   /** Set if there are more entries. */
-  readonly next?: DirectoryPlace;
+  readonly next?: DirectoryPlace | undefined;
   /** Set while the tenant's conversations are deleted. */
   readonly deletion?: DeletionProgress;
 }
@@ -144,13 +144,10 @@ export class DirectoryObject extends DurableObject {
    * title contains, in any case and order. A page reads at most `maxEntries` entries, so that with `search` it
    * may have fewer than `limit` and a `next`.
    */
-  list(query: DirectoryQuery): DirectoryPage {
+  list({ limit, before, search = "" }: DirectoryQuery): DirectoryPage {
     const { progress } = this.#deletion;
-    return { ...this.#list(query), ...(progress?.remaining && { deletion: progress }) };
-  }
-
-  #list({ limit, before, search = "" }: DirectoryQuery): DirectoryPage {
-    if (this.#isEmpty) return { entries: [] };
+    const about = progress?.remaining ? { deletion: progress } : {};
+    if (this.#isEmpty) return { entries: [], ...about };
     const words = foldCase(search).split(/\s+/u).filter(Boolean);
     const size = words.length === 0 ? limit + 1 : SEARCHED_AT_ONCE;
     const entries: DirectoryEntry[] = [];
@@ -159,14 +156,15 @@ export class DirectoryObject extends DurableObject {
       const rows = this.#following(last, size);
       for (const entry of rows) {
         const title = foldCase(entry.title ?? "");
-        const isFound = words.every((word) => title.includes(word));
-        if (isFound && entries.length === limit) return { entries, ...nextOf(entries.at(-1)) };
-        if (isFound) entries.push(entry);
+        if (words.every((word) => title.includes(word))) {
+          if (entries.length === limit) return { entries, next: placeOf(entries.at(-1)), ...about };
+          entries.push(entry);
+        }
         last = entry;
       }
-      if (rows.length < size) return { entries };
+      if (rows.length < size) return { entries, ...about };
     }
-    return { entries, ...nextOf(last) };
+    return { entries, next: placeOf(last), ...about };
   }
 
   /**
@@ -271,6 +269,6 @@ function foldCase(text: string): string {
   return text.normalize("NFKC").toLowerCase();
 }
 
-function nextOf(place: DirectoryPlace | undefined): Pick<DirectoryPage, "next"> {
-  return place === undefined ? {} : { next: { id: place.id, updatedMs: place.updatedMs } };
+function placeOf(entry: DirectoryPlace | undefined): DirectoryPlace | undefined {
+  return entry && { id: entry.id, updatedMs: entry.updatedMs };
 }

@@ -27,16 +27,17 @@ const ETAG = { pattern: /^(?:\*|(?:W\/)?"[!#-~]*")$/.source };
 /** Dates are accepted, and never apply. */
 export const ifRange = text.meta(ETAG);
 
-export const ifMatch = etags("If-Match");
+/** The headers of a request that depends on what is there. `expected`: what `If-Match` should name. */
+export function conditions(expected = "The expected ETag, or *") {
+  return {
+    "If-Match": etags("If-Match").optional().describe(expected),
+    "If-None-Match": etags("If-None-Match").optional(),
+  };
+}
 
-export const ifNoneMatch = etags("If-None-Match");
-
-/** Checked first, with an error of their own. */
+/** A malformed list has an error of its own. */
 function etags(header: string) {
-  return z.preprocess((given) => {
-    etagsIn(header, String(given));
-    return given;
-  }, text.meta(ETAG));
+  return text.meta(ETAG).transform((given) => etagsIn(header, given));
 }
 
 /** A header: a client's own identifier of a post. */

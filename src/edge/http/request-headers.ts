@@ -2,41 +2,33 @@ import type { Bounds } from "../../value/path.ts";
 import { ByrefError } from "../../errors.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 
-/** A request's preconditions (RFC 9110, 13.1); header values, not yet parsed. */
-export type Conditions = {
-  readonly ifMatch?: string | undefined;
-  readonly ifNoneMatch?: string | undefined;
-};
+export type Etags = "*" | readonly string[];
 
-type Etags = "*" | readonly string[];
-
-/** Dates (`If-Modified-Since`, `If-Unmodified-Since`) are ignored: a second can have two writes. */
-export function conditionsIn(headers: Headers): Conditions {
-  return {
-    ifMatch: headers.get("if-match") ?? undefined,
-    ifNoneMatch: headers.get("if-none-match") ?? undefined,
-  };
+/**
+ * A request's preconditions (RFC 9110, 13.1), as an endpoint parses them. Dates (`If-Modified-Since`,
+ * `If-Unmodified-Since`) are ignored: a second can have two writes.
+ */
+export interface Conditions {
+  readonly "If-Match"?: Etags | undefined;
+  readonly "If-None-Match"?: Etags | undefined;
 }
 
 /**
  * Throws `precondition_failed` unless the conditions allow a write to the state `currentEtag` (undefined:
- * nothing exists). Throws `bad_request` for a malformed condition, even if another one fails. Safe only if
- * nothing else can change the state between this call and the write.
+ * nothing exists). Safe only if nothing else can change the state between this call and the write.
  */
-export function requireConditions(conditions: Conditions, currentEtag: string | undefined): void {
-  const wanted = etagsIn("If-Match", conditions.ifMatch);
-  const unwanted = etagsIn("If-None-Match", conditions.ifNoneMatch);
+export function requireConditions(
+  { "If-Match": wanted, "If-None-Match": unwanted }: Conditions,
+  currentEtag: string | undefined,
+): void {
   if (wanted !== undefined && !names(wanted, currentEtag))
     throw preconditionFailed("If-Match does not name", currentEtag);
   if (unwanted !== undefined && names(unwanted, currentEtag))
     throw preconditionFailed("If-None-Match rules out", currentEtag);
 }
 
-/**
- * True if the reader has the representation with this etag already, so a 304 suffices. Throws `bad_request`.
- */
-export function isNotModified(conditions: Conditions, etag: string): boolean {
-  const known = etagsIn("If-None-Match", conditions.ifNoneMatch);
+/** True if the reader has the representation with this etag already, so a 304 suffices. */
+export function isNotModified({ "If-None-Match": known }: Conditions, etag: string): boolean {
   return known !== undefined && names(known, etag);
 }
 
@@ -58,8 +50,7 @@ function preconditionFailed(which: string, etag: string | undefined): ByrefError
  * The etags of a list, with quotes and `W/`. Throws for a list without etags: its sender intended a guard and would
  * have none. Backslashes do not escape, and characters beyond ASCII are there however the platform has decoded them.
  */
-export function etagsIn(header: string, value: string | undefined): Etags | undefined {
-  if (value === undefined) return undefined;
+export function etagsIn(header: string, value: string): Etags {
   if (value.trim() === "*") return "*";
   const [start = ""] = LIST_START.exec(value) ?? [];
   const etags = start.match(ETAG);

@@ -1,5 +1,5 @@
 import { OpenAIResponsesLanguageModel } from "@ai-sdk/openai/internal";
-import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { defaultSettingsMiddleware, wrapLanguageModel } from "ai";
 import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
 
 /**
@@ -11,13 +11,14 @@ export const openaiModels: ModelProvider = {
   name: "openai",
   model(id, { MODEL_BASE_URL = "https://api.openai.com/v1", MODEL_API_KEY = "" }) {
     const baseURL = withoutTrailingSlash(MODEL_BASE_URL);
-    return new UnstoredModel(id, {
+    const model = new OpenAIResponsesLanguageModel(id, {
       provider: "openai.responses",
       baseURL,
       url: ({ path }) => `${baseURL}${path}`,
       headers: () => ({ authorization: `Bearer ${MODEL_API_KEY}` }),
       fileIdPrefixes: ["file-"],
     });
+    return wrapLanguageModel({ model, middleware: defaultSettingsMiddleware({ settings }) });
   },
 };
 
@@ -25,17 +26,4 @@ export const openaiModels: ModelProvider = {
  * Turns off OpenAI's default `store`, so that the conversation is stored only here. With it, later calls would refer
  * to messages in OpenAI's copy instead of sending them.
  */
-class UnstoredModel extends OpenAIResponsesLanguageModel {
-  override doGenerate(options: LanguageModelV4CallOptions) {
-    return super.doGenerate(unstored(options));
-  }
-
-  override doStream(options: LanguageModelV4CallOptions) {
-    return super.doStream(unstored(options));
-  }
-}
-
-function unstored({ providerOptions, ...options }: LanguageModelV4CallOptions) {
-  const openai = { store: false, ...providerOptions?.openai };
-  return { ...options, providerOptions: { ...providerOptions, openai } };
-}
+const settings = { providerOptions: { openai: { store: false } } };

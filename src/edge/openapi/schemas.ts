@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { later } from "./later.ts";
 import { type ErrorCode, errorCodes } from "../../errors.ts";
-import { promptStages } from "../../tool/runtime-tool.ts";
 import { anyJson } from "../../tool/tool-input.ts";
 import { variableShape } from "../../tool/variable-shape.ts";
 
@@ -19,39 +18,6 @@ export const json = anyJson;
 
 export const health = later(() => z.strictObject({ ok: z.literal(true), version: text }));
 
-const color = later(() => z.union([text, z.strictObject({ light: text, dark: text })]).optional());
-
-const page = later(() =>
-  z.strictObject({
-    title: text.optional(),
-    lead: text.optional(),
-    colors: z
-      .strictObject({
-        accent: color(),
-        accentText: color(),
-        background: color(),
-        surface: color(),
-        text: color(),
-      })
-      .optional(),
-    examples: z
-      .array(
-        z.strictObject({
-          question: text,
-          title: text,
-          about: text.optional(),
-          agent: text.optional(),
-          measured: z
-            .strictObject({ sent: count, withoutReferences: count })
-            .optional()
-            .describe("Tokens that its answer took when it was measured"),
-        }),
-      )
-      .optional(),
-    agent: text.optional(),
-  }),
-);
-
 export const agents = later(() =>
   z.strictObject({
     agents: z.array(z.strictObject({ name: text, description: text })),
@@ -59,33 +25,19 @@ export const agents = later(() =>
       .strictObject({ provider: text.optional(), id: text })
       .optional()
       .describe("Absent where a setting that it needs is missing"),
-    page: page().optional().describe("How the page presents the application"),
+    page: z
+      .looseObject({})
+      .optional()
+      .describe("PageOptions: how the page presents the application"),
   }),
 );
 
-const sized = later(() => z.strictObject({ text, chars: count }));
-
 export const prompt = later(() =>
-  z.strictObject({
+  z.looseObject({
     agent: text,
-    instructions: sized().describe("With what Byref adds"),
-    tools: z.array(
-      z.strictObject({
-        name: text,
-        description: text.optional(),
-        inputSchema: z.record(z.string(), z.unknown()).optional(),
-        chars: count,
-        offeredFrom: z.enum(promptStages).optional().describe("Absent for the agent's own tools"),
-        sent: z.boolean(),
-      }),
-    ),
-    toolChars: count.describe("Of the tools that are sent, as one JSON array"),
+    instructions: z.strictObject({ text, chars: count }).describe("With what Byref adds"),
+    tools: z.array(z.looseObject({ name: text, chars: count, sent: z.boolean() })),
     messages: z.array(z.strictObject({ role: text, chars: count })),
-    guide: sized()
-      .extend({ sent: z.boolean() })
-      .optional()
-      .describe("Sent from the first handle or guarded variable on"),
-    tail: sized().optional().describe("The last message: the guide once sent, and the variables"),
     sentChars: count.describe("Instructions, tools and messages"),
     laterChars: count.describe("The tools and the guide that are not sent yet"),
   }),
@@ -171,34 +123,18 @@ export const receipt = later(() =>
   }),
 );
 
-const ms = z.number().min(0);
-
 export const timeline = later(() =>
   z.strictObject({
     message: text,
     attempts: z
       .array(
-        z.strictObject({
+        z.looseObject({
           startedAt: time,
-          durationMs: ms,
+          durationMs: count,
           agent: text,
-          model: text,
-          provider: text,
-          activities: z.array(
-            z.strictObject({
-              kind: z.enum(["agent", "model", "tool"]),
-              name: text,
-              depth: count,
-              startMs: ms.describe("From the start of the attempt"),
-              durationMs: ms,
-              firstOutputMs: ms.optional(),
-              call: text.optional(),
-              error: text.optional(),
-              inputTokens: count.optional(),
-              outputTokens: count.optional(),
-            }),
-          ),
-          left: count.optional().describe("Further activities"),
+          activities: z
+            .array(z.looseObject({ kind: z.enum(["agent", "model", "tool"]), name: text }))
+            .describe("With times in milliseconds from the start of the attempt"),
         }),
       )
       .describe("More than one if the turn waited for a person"),

@@ -56,20 +56,15 @@ export class R2Files implements Files {
   }
 
   async info(path: string): Promise<FileInfo | undefined> {
-    const object = await this.#bucket.head(this.#keyOf(path));
-    return object === null ? undefined : infoOf(object);
+    return (await this.find(path))?.info;
   }
 
   async read(path: string): Promise<StoredFile | undefined> {
-    const key = this.#keyOf(path);
-    const head = await this.#bucket.head(key);
-    if (head === null) return undefined;
-    const advice = `file:${path} is too large to be read.`;
-    requireAtMost("maxJsonBytes", head.size, advice);
-    const object = await this.#bucket.get(key, { onlyIf: { etagMatches: head.etag } });
-    if (object === null) return undefined;
-    if (!("body" in object)) throw writeConflict(path);
-    return { ...infoOf(object), text: textOf(path, await object.arrayBuffer()) };
+    const found = await this.find(path);
+    if (found === undefined) return undefined;
+    const { info, summary, open } = found;
+    requireAtMost("maxJsonBytes", summary.bytes, `file:${path} is too large to be read.`);
+    return { ...info, text: textOf(path, await open.read(0, summary.bytes)) };
   }
 
   async list(prefix: string): Promise<readonly string[]> {
@@ -96,7 +91,7 @@ export class R2Files implements Files {
   }
 
   /** A file that can be read. A read rejects with `conflict` if the file has changed. */
-  async find(path: string): Promise<(FileSummary & { readonly open: StoredBytes }) | undefined> {
+  async find(path: string): Promise<FoundFile | undefined> {
     const key = this.#keyOf(path);
     const head = await this.#bucket.head(key);
     if (head === null) return undefined;
@@ -108,7 +103,7 @@ export class R2Files implements Files {
       throw new ByrefError("conflict", `${path} changed while it was read; try again.`);
     };
     const open = { info: { bytes: head.size }, read, close: () => undefined };
-    return { ...this.#summaryOf(head), open };
+    return { summary: this.#summaryOf(head), info: infoOf(head), open };
   }
 
   /** Begins a file of the caller's. It is visible when the upload is complete. */
@@ -157,6 +152,12 @@ export class R2Files implements Files {
   }
 }
 
+interface FoundFile {
+  readonly summary: FileSummary;
+  readonly info: FileInfo;
+  readonly open: StoredBytes;
+}
+
 type OnWrite = (file: { readonly path: string; readonly bytes: number }) => void;
 
 function writeConflict(path: string): ByrefError {
@@ -195,7 +196,7 @@ function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
   };
 }
 
-function textOf(path: string, bytes: ArrayBuffer): string {
+function textOf(path: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { describePrompt } from "../../turn/describe-prompt.ts";
 import { identityIn } from "../auth/forwarded-identity.ts";
 import { type ConversationParts, statusOf } from "../conversation-parts.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
@@ -103,6 +104,31 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
       if (isSocket) return sockets.open(id, identityIn(headers, context));
       const message = "This endpoint opens a WebSocket: send Upgrade: websocket.";
       throw new ByrefError("bad_request", message);
+    },
+  ),
+  // Only an object has the services that a turn has.
+  endpoint(
+    "GET /agents/:name/prompt",
+    {
+      summary: "Returns what a model is sent, with sizes in characters",
+      query: { conversation: text.optional() },
+      answers: { 200: { "application/json": schemas.prompt } },
+    },
+    async ({ params: { name }, query: { conversation = "" }, request }, { context }) => {
+      const history = conversation === "" ? undefined : context.requireExisting().history;
+      const asked = context.askedBy(identityIn(request.headers, context), conversation);
+      const { model, equip } = context.chooseAgent({ name, asked });
+      const equipped = await equip(request.signal);
+      try {
+        const { store } = context;
+        const services = context.servicesFor(asked);
+        const { agent } = equipped;
+        const now = Date.now;
+        return Response.json(await describePrompt({ agent, model, store, services, history, now }));
+      } finally {
+        // The response does not wait until sessions are closed.
+        void equipped.close();
+      }
     },
   ),
 ];

@@ -6,14 +6,14 @@ import type { Api, ConversationParts } from "../conversation-parts.ts";
 import { inQueue } from "../../store/retry-conflicts.ts";
 import type { Visibility } from "../../store/variable.ts";
 import { tooLarge, untilEnd } from "../http/client-body.ts";
-import { conditionsIn, requireConditions } from "../http/request-headers.ts";
+import { requireConditions } from "../http/request-headers.ts";
 import { storedType, writing } from "../variables/put-variable.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { ifMatch, ifNoneMatch, ifRange, pageSize, text } from "../http/parameters.ts";
+import { conditions, ifRange, pageSize, text } from "../http/parameters.ts";
 import { locationQuery } from "../placement.ts";
 import { filesIn, type R2Files } from "../platform/r2-files.ts";
 import { visibilityQuery } from "./variables.ts";
-import { serveStored } from "../variables/serve-value.ts";
+import { type Conditional, serveStored } from "../variables/serve-value.ts";
 import * as z from "zod";
 
 const file = z.strictObject({
@@ -31,10 +31,7 @@ const files = z.strictObject({
 
 const bytes = { "*/*": text.meta({ format: "binary" }) };
 const info = { "application/json": file };
-const guards = {
-  "If-Match": ifMatch.optional().describe("The expected ETag, or *"),
-  "If-None-Match": ifNoneMatch.optional(),
-};
+const guards = conditions();
 
 const endpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
@@ -60,16 +57,16 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
       headers: { Range: text.optional(), "If-Range": ifRange.optional(), ...guards },
       answers: { 200: bytes, 206: bytes, 304: "Not modified" },
     },
-    async ({ request }, { context }) => {
+    async ({ headers, request }, { context }) => {
       const path = pathIn(request);
       await context.deletion.whenDone();
       const folder = folderOf(context);
       const found = context.data && (await folder.find(path));
       if (found === undefined) throw missingFile(path);
-      if (found.visibility === "secret") {
+      if (found.summary.visibility === "secret") {
         throw new ByrefError("variable_secret", `${path} is secret: it cannot be read.`);
       }
-      return serveStored(found.open, found, request);
+      return serveStored(found.open, found.summary, { ...headers, request });
     },
   ),
   endpoint(
@@ -81,16 +78,16 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
       content: bytes,
       answers: { 200: info, 201: info },
     },
-    async ({ query: { visibility }, request }, { context }) => {
-      const { file, isNew } = await putFile(context, request, visibility);
+    async ({ query: { visibility }, headers, request }, { context }) => {
+      const { file, isNew } = await putFile(context, { ...headers, request }, visibility);
       return Response.json(file, { status: isNew ? 201 : 200, headers: { etag: file.etag } });
     },
   ),
   endpoint(
     "DELETE /conversations/:id/files/:path{[^]+}",
     { summary: "Deletes a file", headers: guards, answers: { 204: "Deleted" } },
-    async ({ request }, { context }) => {
-      await deleteFile(context, request);
+    async ({ headers, request }, { context }) => {
+      await deleteFile(context, { ...headers, request });
       return new Response(null, { status: 204 });
     },
   ),
@@ -102,13 +99,16 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
  * none when it completes an upload or deletes a file, so one change follows the other. A turn's own writes do not wait.
  * Default of `visibility`: that of the file that is replaced, else `model`.
  */
-function putFile(context: ConversationContext, request: Request, visibility?: Visibility) {
+function putFile(
+  context: ConversationContext,
+  { request, ...conditions }: Conditional,
+  visibility?: Visibility,
+) {
   const path = pathIn(request);
   const files = folderOf(context);
-  const conditions = conditionsIn(request.headers);
   const mediaType = storedType(request);
   return writing(context, async ({ events }, signal) => {
-    const before = await files.find(path);
+    const before = (await files.find(path))?.summary;
     requireConditions(conditions, before?.etag);
     const kept = visibility ?? before?.visibility ?? "model";
     const upload = files.upload(path, { mediaType, visibility: kept });
@@ -120,17 +120,16 @@ function putFile(context: ConversationContext, request: Request, visibility?: Vi
         await upload.write(piece);
       }
       return await inQueue(context, async () => {
-        const current = await files.find(path);
+        const current = (await files.find(path))?.summary;
         requireConditions(conditions, current?.etag);
         const isOther = current !== undefined && current.visibility !== kept;
         if (isOther && visibility === undefined) throw conflict(path);
         await files.requireRoom(path, bytes);
         await upload.complete();
         events.add({ type: "file.saved", file: { path, bytes } });
-        const found = await files.find(path);
+        const file = (await files.find(path))?.summary;
         // A turn has replaced or deleted it, which only a program beside Byref can do.
-        if (found === undefined) throw conflict(path);
-        const { open: _, ...file } = found;
+        if (file === undefined) throw conflict(path);
         return { file, isNew: current === undefined };
       });
     } catch (error) {
@@ -141,10 +140,12 @@ function putFile(context: ConversationContext, request: Request, visibility?: Vi
 }
 
 /** Throws `not_found` or `precondition_failed`. */
-async function deleteFile(context: ConversationContext, request: Request): Promise<void> {
+async function deleteFile(
+  context: ConversationContext,
+  { request, ...conditions }: Conditional,
+): Promise<void> {
   const path = pathIn(request);
   const files = folderOf(context);
-  const conditions = conditionsIn(request.headers);
   await context.deletion.whenDone();
   if (context.data === undefined) {
     requireConditions(conditions, undefined);
@@ -153,7 +154,7 @@ async function deleteFile(context: ConversationContext, request: Request): Promi
   await writing(context, ({ events }) =>
     inQueue(context, async () => {
       const current = await files.find(path);
-      requireConditions(conditions, current?.etag);
+      requireConditions(conditions, current?.summary.etag);
       if (current === undefined) throw missingFile(path);
       await files.delete(path);
       events.add({ type: "file.deleted", file: { path } });

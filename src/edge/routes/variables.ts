@@ -13,17 +13,11 @@ import { lookupFor, ScopedStore } from "../../tool/scoped-store.ts";
 import type { Path } from "../../value/path.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
-import {
-  conditionsIn,
-  isNotModified,
-  preferred,
-  requireConditions,
-} from "../http/request-headers.ts";
+import { type Conditions, preferred, requireConditions } from "../http/request-headers.ts";
 import { type Content, type Endpoint, endpoint, type Parsed } from "../http/endpoint.ts";
 import {
   after,
-  ifMatch,
-  ifNoneMatch,
+  conditions,
   ifRange,
   oneOf,
   pageSize,
@@ -32,7 +26,7 @@ import {
 } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
-import { etagOf, guardsIn, infoEtagOf, metadataEtagOf } from "../variables/etags.ts";
+import { etagOf, guardsIn, metadataEtagOf } from "../variables/etags.ts";
 import { noVariable, serveValue } from "../variables/serve-value.ts";
 import { putValue } from "../variables/put-variable.ts";
 import { evictionMessage } from "../../tool/store-lookup.ts";
@@ -62,9 +56,7 @@ const value: Content = {
 };
 const info = { "application/json": schemas.variable };
 
-const guard = ifMatch.optional().describe("The expected ETag, or *");
-const unless = ifNoneMatch.optional();
-const UNCHANGED = "Not modified";
+const guards = conditions();
 
 const description = text.max(limits.maxDescriptionChars);
 
@@ -89,7 +81,7 @@ const pageQuery = {
   limit: pageSize(limits.maxItems),
 };
 
-const lists: readonly Endpoint<ConversationParts>[] = [
+export const variableEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/variables",
     {
@@ -121,22 +113,15 @@ const lists: readonly Endpoint<ConversationParts>[] = [
       return Response.json(await interpolate(body.text, lookup, { syntaxes: [body.syntax] }));
     },
   ),
-];
-
-const values: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/variables/:name/info",
     {
       summary: "Describes a variable, without its value",
-      headers: { "If-None-Match": unless },
-      answers: { 200: info, 304: UNCHANGED },
+      answers: { 200: info },
     },
-    ({ params, request }, { context: { store } }) => {
+    ({ params }, { context: { store } }) => {
       const found = infoOf(store, params.name);
-      const headers = { etag: infoEtagOf(found) };
-      return isNotModified(conditionsIn(request.headers), headers.etag)
-        ? new Response(null, { status: 304, headers })
-        : Response.json(found, { headers });
+      return Response.json(found, { headers: { etag: metadataEtagOf(found) } });
     },
   ),
   endpoint(
@@ -149,15 +134,10 @@ const values: readonly Endpoint<ConversationParts>[] = [
         limit: wholeNumber(0).optional(),
         version: wholeNumber(1).optional().describe("An earlier version, if it is kept"),
       },
-      headers: {
-        Range: text.optional(),
-        "If-Range": ifRange.optional(),
-        "If-Match": guard,
-        "If-None-Match": unless,
-      },
-      answers: { 200: value, 206: { "*/*": text.meta({ format: "binary" }) }, 304: UNCHANGED },
+      headers: { Range: text.optional(), "If-Range": ifRange.optional(), ...guards },
+      answers: { 200: value, 206: { "*/*": text.meta({ format: "binary" }) }, 304: "Not modified" },
     },
-    async ({ params: { name }, query, request }, { context }) => {
+    async ({ params: { name }, query, headers, request }, { context }) => {
       await context.deletion.whenDone();
       const { store } = context;
       const found = infoOf(store, name);
@@ -168,7 +148,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
       const { version, ...part } = query;
       const from = version === undefined ? undefined : versionOf(store, found, version);
       const source = { store: from?.reads ?? store, csv };
-      return serveValue(source, from?.info ?? found, part, request);
+      return serveValue(source, from?.info ?? found, part, { ...headers, request });
     },
   ),
   endpoint(
@@ -179,13 +159,13 @@ const values: readonly Endpoint<ConversationParts>[] = [
         mode: oneOf(["replace", "append", "merge", "new"]).prefault("replace"),
         ...settings,
       },
-      headers: { "If-Match": guard, "If-None-Match": unless },
+      headers: guards,
       content: value,
       answers: { 200: info, 201: info },
     },
-    async ({ params: { name }, query, request }, { context }) => {
+    async ({ params: { name }, query, headers, request }, { context }) => {
       requireName(requireWritable(name));
-      return save(context, name, request, query);
+      return save(context, { name, request, conditions: headers }, query);
     },
   ),
   endpoint(
@@ -196,27 +176,21 @@ const values: readonly Endpoint<ConversationParts>[] = [
       content: value,
       answers: { 201: info },
     },
-    ({ query, request }, { context }) => save(context, "", request, query),
+    ({ query, request }, { context }) => save(context, { name: "", request }, query),
   ),
-];
-
-const changes: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "PATCH /conversations/:id/variables/:name",
     {
       summary: "Changes a variable's lifetime, pin or description",
-      headers: {
-        "If-Match": ifMatch.optional().describe("The ETag of …/info, or *"),
-        "If-None-Match": unless,
-      },
+      headers: conditions("The ETag of …/info, or *"),
       body: changesBody,
       answers: { 200: info },
     },
-    async ({ params: { name }, body, request }, { context }) => {
+    async ({ params: { name }, body, headers }, { context }) => {
       const { ttl, pinned, description } = body;
       requireWritable(name);
       const before = context.store.info(name);
-      requireConditions(guardsIn(request.headers), before && metadataEtagOf(before));
+      requireConditions(guardsIn(headers), before && metadataEtagOf(before));
       // Only a run itself changes its variables.
       const changed = new ScopedStore(context.store).update(name, {
         ...(ttl === undefined ? {} : { ttlMs: ttl === null ? null : ttl * 1_000 }),
@@ -224,20 +198,20 @@ const changes: readonly Endpoint<ConversationParts>[] = [
       });
       if (changed === undefined) throw missingVariable(name, context.store);
       await context.settle();
-      return Response.json(changed, { headers: { etag: infoEtagOf(changed) } });
+      return Response.json(changed, { headers: { etag: metadataEtagOf(changed) } });
     },
   ),
   endpoint(
     "DELETE /conversations/:id/variables/:name",
     {
       summary: "Deletes a variable",
-      headers: { "If-Match": guard, "If-None-Match": unless },
+      headers: guards,
       answers: { 204: "Deleted" },
     },
-    async ({ params: { name }, request }, { context }) => {
+    async ({ params: { name }, headers }, { context }) => {
       requireWritable(name);
       const before = context.store.info(name);
-      requireConditions(guardsIn(request.headers), before && etagOf(before));
+      requireConditions(guardsIn(headers), before && etagOf(before));
       const isDeleted = new ScopedStore(context.store).delete(name);
       await context.settle();
       if (isDeleted) return new Response(null, { status: 204 });
@@ -259,8 +233,6 @@ const changes: readonly Endpoint<ConversationParts>[] = [
   ),
 ];
 
-export const variableEndpoints = [...lists, ...values, ...changes];
-
 type Settings = Parsed<typeof settings> & { readonly mode?: WriteMode };
 
 /**
@@ -269,8 +241,7 @@ type Settings = Parsed<typeof settings> & { readonly mode?: WriteMode };
  */
 async function save(
   context: ConversationContext,
-  name: string,
-  request: Request,
+  put: { readonly name: string; readonly request: Request; readonly conditions?: Conditions },
   { mode, ttl, pin, visibility, description, types, delimiter }: Settings,
 ): Promise<Response> {
   const options = {
@@ -279,10 +250,10 @@ async function save(
     ...(pin === undefined ? {} : { pinned: pin === "true" }),
   };
   const reading = compact({ types, delimiter });
-  const { info, isNew } = await putValue(context, { name, request, options, reading });
+  const { info, isNew } = await putValue(context, { ...put, options, reading });
   const headers = new Headers({ etag: etagOf(info) });
-  if (info.name !== name) {
-    const [above] = new URL(request.url).pathname.split("/variables");
+  if (info.name !== put.name) {
+    const [above] = new URL(put.request.url).pathname.split("/variables");
     headers.set("location", `${above}/variables/${info.name}`);
   }
   return Response.json(info, { status: isNew ? 201 : 200, headers });

@@ -56,7 +56,6 @@ export function workerApi(options: WorkerApiOptions, api: () => Required<Api>): 
         () => Response.json((document ??= openApiOf(api()))),
       ),
     ],
-    components: {},
   };
 }
 

@@ -61,7 +61,7 @@ export class Sockets {
     // Answered without waking the object.
     state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
     state.acceptWebSocket(server);
-    const note: Note = { conversation, asker, badFrames: 0, sentChars: 0, isBusy: false };
+    const note: Note = { conversation, asker, sentChars: 0, isBusy: false };
     server.serializeAttachment(note);
     return new Response(null, { status: 101, webSocket: client });
   }
@@ -75,15 +75,13 @@ export class Sockets {
     if (frame.type === "bad") return connection.refuse(frame.requestId, frame.error);
     if (frame.type === "abort") return this.#abort(socket, connection.abort(frame.requestId));
     if (frame.type === "resume") clearTimeout(this.#stops.get(socket));
-    if (connection.has(frame.requestId)) {
-      return connection.refuse(
-        frame.requestId,
-        new ByrefError("bad_request", "This requestId is already in use."),
-      );
+    if (connection.requests.has(frame.requestId)) {
+      const inUse = new ByrefError("bad_request", "This requestId is already in use.");
+      return connection.refuse(frame.requestId, inUse);
     }
     this.#connections.set(socket, connection);
     void this.#serve(connection, frame).finally(() => {
-      if (connection.size === 0) this.#connections.delete(socket);
+      if (connection.requests.size === 0) this.#connections.delete(socket);
     });
   }
 
@@ -115,7 +113,7 @@ export class Sockets {
         const message = `This socket is for ${conversation} and no other conversation.`;
         throw new ByrefError("bad_request", message);
       }
-      if (connection.size > MAX_OPEN_REQUESTS) {
+      if (connection.requests.size > MAX_OPEN_REQUESTS) {
         const message = `${MAX_OPEN_REQUESTS} requests are open on this socket; try again later.`;
         throw new ByrefError("rate_limited", message);
       }
@@ -132,7 +130,8 @@ export class Sockets {
       if (log !== undefined) await stream(connection, request, { log, first, lastSequence });
       connection.send(request, { type: log === undefined ? "no-active" : "end" });
     } catch (error) {
-      connection.fail(request, error);
+      logIfFailure(error, { conversation: connection.note.conversation, request: "socket" });
+      connection.send(request, { type: "error", errorText: publicTextOf(error) });
     }
     connection.finish(request);
   }
@@ -171,8 +170,6 @@ async function stream(
 interface Note {
   readonly conversation: string;
   readonly asker: Identity;
-  /** Invalid frames received so far. */
-  readonly badFrames: number;
   readonly sentChars: number;
   /** True while it watches a turn. */
   readonly isBusy: boolean;
@@ -190,7 +187,8 @@ interface SocketRequest {
 
 export class SocketConnection {
   readonly #socket: WebSocket;
-  readonly #requests = new Map<string, SocketRequest>();
+  /** Those that are open, by their ids. */
+  readonly requests = new Map<string, SocketRequest>();
   note: Note;
 
   constructor(socket: WebSocket) {
@@ -198,24 +196,16 @@ export class SocketConnection {
     this.note = noteOf(socket);
   }
 
-  get size(): number {
-    return this.#requests.size;
-  }
-
-  has(requestId: string): boolean {
-    return this.#requests.has(requestId);
-  }
-
   begin(requestId: string, isResumed: boolean): SocketRequest {
     const request: SocketRequest = { requestId, isResumed, state: "open" };
-    this.#requests.set(requestId, request);
+    this.requests.set(requestId, request);
     this.#keep({ isBusy: true });
     return request;
   }
 
   /** Ends the request and returns it. */
   abort(requestId: string): SocketRequest | undefined {
-    const request = this.#requests.get(requestId);
+    const request = this.requests.get(requestId);
     if (request === undefined) return undefined;
     request.state = "aborted";
     this.finish(request);
@@ -225,17 +215,17 @@ export class SocketConnection {
   /** Call this when the request has its response. */
   finish(request: SocketRequest): void {
     // The request was aborted: another one may use its id now.
-    if (this.#requests.get(request.requestId) !== request) return;
-    this.#requests.delete(request.requestId);
-    if (this.size > 0) return;
+    if (this.requests.get(request.requestId) !== request) return;
+    this.requests.delete(request.requestId);
+    if (this.requests.size > 0) return;
     this.#keep({ isBusy: false });
     if (this.note.sentChars > limits.maxBodyBytes / 2) this.#close(1013, "Connect again.");
   }
 
   /** Call this when the socket is gone. */
   disconnect(): void {
-    for (const request of this.#requests.values()) request.state = "gone";
-    this.#requests.clear();
+    for (const request of this.requests.values()) request.state = "gone";
+    this.requests.clear();
   }
 
   send(request: SocketRequest, frame: ServerFrame): void {
@@ -249,16 +239,8 @@ export class SocketConnection {
     if (state === "open") this.#sendText(`{${about},"sequence":${sequence},"chunk":${chunk}}`);
   }
 
-  fail(request: SocketRequest, error: unknown): void {
-    logIfFailure(error, { conversation: this.note.conversation, request: "socket" });
-    this.send(request, { type: "error", errorText: publicTextOf(error) });
-  }
-
   /** Rejects an invalid frame. `requestId` is empty if it could not be read. */
   refuse(requestId: string, error: unknown): void {
-    const badFrames = this.note.badFrames + 1;
-    this.#keep({ badFrames });
-    if (badFrames > limits.maxTries) return this.#close(1008, "Too many invalid frames.");
     this.#sendText(JSON.stringify({ type: "error", requestId, errorText: publicTextOf(error) }));
   }
 

@@ -21,15 +21,8 @@ const ERROR = 2;
 export function tracesRequest(
   { spans }: Trace,
   record: TurnRecord,
-  options: {
-    readonly service: string;
-    readonly traceId: string;
-    readonly parentSpanId: string | undefined;
-    /** 16 hexadecimal digits. */
-    readonly newSpanId: () => string;
-  },
+  { service, traceId, parentSpanId, newSpanId }: RequestOptions,
 ) {
-  const { service, traceId, parentSpanId, newSpanId } = options;
   const ids = new Map(spans.map((span) => [span, newSpanId()]));
   const encoded = spans.map((span) => ({
     traceId,
@@ -37,8 +30,9 @@ export function tracesRequest(
     parentSpanId: span.parent === undefined ? parentSpanId : ids.get(span.parent),
     name: `${OPERATIONS[span.activity.kind]} ${span.activity.name}`.trimEnd(),
     kind: span.activity.kind === "model" ? CLIENT : INTERNAL,
-    startTimeUnixNano: nanoseconds(span.startMs),
-    endTimeUnixNano: nanoseconds(span.startMs + span.durationMs),
+    // Clocks in Workers have millisecond resolution.
+    startTimeUnixNano: `${span.startMs}000000`,
+    endTimeUnixNano: `${span.startMs + span.durationMs}000000`,
     attributes: attributesIn({
       ...aboutSpan(span),
       "gen_ai.conversation.id": record.conversation,
@@ -51,14 +45,9 @@ export function tracesRequest(
   return { resourceSpans: [{ resource, scopeSpans: [{ scope, spans: encoded }] }] };
 }
 
-/** Clocks in Workers have millisecond resolution. */
-function nanoseconds(ms: number): string {
-  return `${ms}000000`;
-}
-
 type Attributes = Readonly<Record<string, string | number | boolean | object | undefined>>;
 
-function aboutSpan({ activity, outcome, startMs, firstOutputMs }: Span): Attributes {
+function aboutSpan({ activity, outcome, firstOutputMs }: Span): Attributes {
   const { kind, name, model, provider, toolCallId } = activity;
   const { finishReason, inputTokens, outputTokens, error } = outcome;
   return {
@@ -71,9 +60,8 @@ function aboutSpan({ activity, outcome, startMs, firstOutputMs }: Span): Attribu
     "gen_ai.request.model": model,
     "gen_ai.request.stream": kind === "model" || undefined,
     // A double, even if it is whole.
-    "gen_ai.response.time_to_first_chunk": firstOutputMs && {
-      doubleValue: (firstOutputMs - startMs) / 1e3,
-    },
+    "gen_ai.response.time_to_first_chunk":
+      firstOutputMs === undefined ? undefined : { doubleValue: firstOutputMs / 1e3 },
     "gen_ai.response.finish_reasons": finishReason && [finishReason],
     "gen_ai.usage.input_tokens": inputTokens,
     "gen_ai.usage.output_tokens": outputTokens,
@@ -126,6 +114,14 @@ function valueOf(value: string | number | boolean | object): object {
   // In JSON, 64-bit integers are text.
   if (typeof value === "number") return { intValue: String(value) };
   return Array.isArray(value) ? { arrayValue: { values: value.map(valueOf) } } : value;
+}
+
+interface RequestOptions {
+  readonly service: string;
+  readonly traceId: string;
+  readonly parentSpanId: string | undefined;
+  /** 16 hexadecimal digits. */
+  readonly newSpanId: () => string;
 }
 
 export interface Collector {

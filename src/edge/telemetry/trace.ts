@@ -14,6 +14,7 @@ const MAX_NAME_CHARS = 255;
 
 const NONE = { calls: 0, failures: 0, ms: 0 };
 
+/** The activities of one attempt at a turn. The log line, the timeline and the spans are read from it. */
 export class Trace {
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -26,32 +27,22 @@ export class Trace {
   constructor(now: () => number) {
     this.now = now;
     // The agent is not known until the turn begins.
-    this.root = this.begin({ kind: "agent", name: "" });
-  }
-
-  begin(activity: Activity, parent?: Span): Span {
-    const span = new Span(this, activity, parent);
-    if (this.spans.length < limits.maxItems) this.spans.push(span);
-    this.sums[activity.kind].calls++;
-    return span;
+    this.root = new Span(this, { kind: "agent", name: "" });
   }
 
   /** The activities so far, as they are stored with the answer. */
   timeline(): TimedAttempt {
-    const { root, spans } = this;
+    const { root, spans, sums } = this;
     const { name: agent, model = "", provider = "" } = root.activity;
-    const inside = spans.filter((span) => span !== root);
-    const shown = inside.slice(0, MAX_ACTIVITIES);
-    const { agent: agents, model: models, tool: tools } = this.sums;
-    const left = agents.calls + models.calls + tools.calls - 1 - shown.length;
-    const endMs = this.now();
+    const activities = spans.slice(1, 1 + MAX_ACTIVITIES).map((span) => span.timed());
+    const left = sums.agent.calls + sums.model.calls + sums.tool.calls - 1 - activities.length;
     return {
       startedAt: new Date(root.startMs).toISOString(),
-      durationMs: Math.max(endMs - root.startMs, 0),
+      durationMs: root.durationMs,
       agent,
       model,
       provider,
-      activities: shown.map((span) => span.timed(root, endMs)),
+      activities,
       ...(left > 0 ? { left } : {}),
     };
   }
@@ -67,72 +58,61 @@ export class Span implements ObservedActivity {
   activity: Activity;
   readonly parent: Span | undefined;
   readonly startMs: number;
-  firstOutputMs: number | undefined;
-  endMs: number | undefined;
   outcome: Outcome = {};
+  /** From its own start, in milliseconds. */
+  firstOutputMs: number | undefined;
   readonly #trace: Trace;
+  /** The activities that it is inside of, without the attempt. */
+  readonly #depth: number;
+  #endMs: number | undefined;
 
-  constructor(trace: Trace, activity: Activity, parent: Span | undefined) {
+  constructor(trace: Trace, activity: Activity, parent?: Span) {
+    const { spans, sums } = trace;
     this.#trace = trace;
     this.activity = activity;
     this.parent = parent;
+    this.#depth = parent === undefined ? -1 : parent.#depth + 1;
     this.startMs = trace.now();
+    if (spans.length < limits.maxItems) spans.push(this);
+    sums[activity.kind].calls++;
   }
 
   begin(activity: Activity): Span {
-    return this.#trace.begin(activity, this);
+    return new Span(this.#trace, activity, this);
   }
 
   firstOutput(): void {
-    this.firstOutputMs ??= this.#trace.now();
+    this.firstOutputMs ??= this.durationMs;
   }
 
   end(outcome: Outcome = {}): void {
-    if (this.endMs !== undefined) return;
-    this.endMs = this.#trace.now();
+    if (this.#endMs !== undefined) return;
+    this.#endMs = this.#trace.now();
     this.outcome = outcome;
     const sum = this.#trace.sums[this.activity.kind];
     sum.ms += this.durationMs;
     if (outcome.error !== undefined) sum.failures++;
   }
 
-  /** Describes the span within its attempt. `nowMs` is the end of a span that is open. */
-  timed(root: Span, nowMs: number): TimedActivity {
+  /** In milliseconds, of an open span until now. Never negative, even if the clock is set back. */
+  get durationMs(): number {
+    return Math.max((this.#endMs ?? this.#trace.now()) - this.startMs, 0);
+  }
+
+  /** Describes the span within its attempt. */
+  timed(): TimedActivity {
     const { kind, name, toolCallId: call } = this.activity;
     const { error, inputTokens, outputTokens } = this.outcome;
-    let depth = 0;
-    for (let outer = this.parent; outer !== undefined && outer !== root; outer = outer.parent)
-      depth++;
-    const since = (ms: number, startMs: number) => Math.max(ms - startMs, 0);
-    const firstOutputMs = this.firstOutputMs && since(this.firstOutputMs, this.startMs);
+    const { firstOutputMs, durationMs } = this;
     return {
       kind,
       name: clip(name, MAX_NAME_CHARS),
-      depth,
-      startMs: since(this.startMs, root.startMs),
-      durationMs: since(this.endMs ?? nowMs, this.startMs),
+      depth: this.#depth,
+      startMs: Math.max(this.startMs - this.#trace.root.startMs, 0),
+      durationMs,
       ...compact({ firstOutputMs, call, error, inputTokens, outputTokens }),
     };
   }
-
-  /** Duration in milliseconds. Never negative, even if the clock is set back. */
-  get durationMs(): number {
-    return Math.max((this.endMs ?? 0) - this.startMs, 0);
-  }
-}
-
-/** W3C Trace Context: later versions may have more fields after these four. */
-const TRACE_PARENT =
-  /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
-
-/**
- * The caller's span, in a trace that began outside. Nothing is exported of one that is not sampled. Undefined for an
- * invalid `traceparent`: the turn then begins its own trace.
- */
-export function readTraceParent(header: string | null | undefined) {
-  const [, traceId, spanId, flags = ""] = TRACE_PARENT.exec(header ?? "") ?? [];
-  if (traceId === undefined || spanId === undefined) return undefined;
-  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
 export interface TurnSubject {
@@ -156,28 +136,24 @@ export type TurnRecord = ReturnType<typeof turnRecord>;
 
 /** The record of one attempt at a turn or run: ids, names, times, counts and codes; never a value. */
 export function turnRecord(subject: TurnSubject, { root, spans, sums }: Trace, end: RecordedEnd) {
-  const { activity, startMs, durationMs } = root;
-  const { name, model = "", provider = "" } = activity;
-  const first = spans.find(
-    ({ parent, firstOutputMs }) => parent === root && firstOutputMs !== undefined,
-  );
-  const { model: models, tool: tools } = sums;
+  const { name: agent, model = "", provider = "" } = root.activity;
+  const first = spans.find((span) => span.parent === root && span.firstOutputMs !== undefined);
   return {
     event: "turn",
     ...subject,
-    agent: name,
+    agent,
     model,
     provider,
-    startedAt: new Date(startMs).toISOString(),
-    durationMs,
+    startedAt: new Date(root.startMs).toISOString(),
+    durationMs: root.durationMs,
     /** Time until the first part from its own model. */
-    firstPartMs: first?.firstOutputMs && first.firstOutputMs - startMs,
+    firstPartMs: first && first.startMs + (first.firstOutputMs ?? 0) - root.startMs,
     /** Every try, including those of called agents. */
-    modelCalls: models.calls,
-    modelMs: models.ms,
-    toolCalls: tools.calls,
-    toolFailures: tools.failures,
-    toolMs: tools.ms,
+    modelCalls: sums.model.calls,
+    modelMs: sums.model.ms,
+    toolCalls: sums.tool.calls,
+    toolFailures: sums.tool.failures,
+    toolMs: sums.tool.ms,
     ...end,
   } as const;
 }
@@ -194,22 +170,22 @@ export function dataPointOf(record: TurnRecord): AnalyticsEngineDataPoint {
     blobs: [record.conversation, record.agent, record.model, record.status, code, tenant, limit],
     doubles: [
       record.durationMs,
-      record.firstPartMs ?? 0,
+      record.firstPartMs,
       record.modelCalls,
       record.modelMs,
       record.toolCalls,
       record.toolFailures,
       record.toolMs,
-      usage?.inputTokens ?? 0,
-      usage?.outputTokens ?? 0,
-      savings?.promptChars ?? 0,
-      savings?.inlinePromptChars ?? 0,
-      savings?.authoredChars ?? 0,
-      savings?.resolvedChars ?? 0,
+      usage?.inputTokens,
+      usage?.outputTokens,
+      savings?.promptChars,
+      savings?.inlinePromptChars,
+      savings?.authoredChars,
+      savings?.resolvedChars,
       cost.rowsRead,
       cost.rowsWritten,
       cost.alarms,
-      record.queuedMs ?? 0,
-    ],
+      record.queuedMs,
+    ].map((count) => count ?? 0),
   };
 }

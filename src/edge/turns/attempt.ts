@@ -140,11 +140,6 @@ export async function attempt<Result>(
       now: Date.now,
       newId: () => crypto.randomUUID(),
       trace: watch.trace,
-      // Counts the row of the turn's events, which is written later.
-      cost: () => {
-        const own = cost();
-        return { ...own, rowsWritten: own.rowsWritten + 1 };
-      },
       observer: watch.observer,
       timeline: watch.timeline,
       onFailure: (error) => logIfFailure(error, placeIn(context, kind ?? "turn")),

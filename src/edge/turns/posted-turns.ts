@@ -2,7 +2,7 @@ import { compact, type Json } from "../../value/json.ts";
 import { getToolName, isToolUIPart, type UIMessage, type UIMessageChunk } from "ai";
 import type { MessagePart, ToolPart } from "../../turn/history/message-parts.ts";
 import { endOf, type StoredMessage, toUIMessage } from "../../turn/history/stored-message.ts";
-import { isSameKey, isSameQuestion, type Post } from "../../turn/history/post.ts";
+import { isSameQuestion, type Post } from "../../turn/history/post.ts";
 import { digestOf } from "../../tool/tool-input.ts";
 import type { TurnMetadata, TurnResult } from "../../turn/turn.ts";
 import { TurnLog } from "../../turn/log/turn-log.ts";
@@ -45,32 +45,13 @@ export async function shownPost(
   return { ...post, shownDigest: await digestOf(shown as unknown as Json) };
 }
 
-/** Makes posts idempotent: the same post twice is one turn. */
-export class PostedTurns {
-  readonly #running = new Set<{ readonly post: Post; readonly turn: RequestedTurn }>();
-
-  /** The turn of an equal post, if there is one. Throws `idempotency_mismatch`. */
-  find(post: Post, data: ConversationData | undefined): RequestedTurn | undefined {
-    for (const { post: other, turn } of this.#running) {
-      // Called first because it throws for a different body.
-      const isSame = isSameKey(post, other);
-      if (isSame || isSameQuestion(post, other)) return { ...turn, first: 0 };
-    }
-    if (data === undefined) return undefined;
-    const keyed = data.postKeys.turnOf(post, Date.now());
-    if (keyed !== undefined) return endedTurn(keyed, data);
-    const head = data.journal.head();
-    if (head?.post === undefined || head.ended !== undefined) return undefined;
-    return isSameQuestion(post, head.post) ? endedTurn(head.id, data) : undefined;
-  }
-
-  /** Keeps the turn until it ends. */
-  add(post: Post, turn: RequestedTurn): void {
-    const running = { post, turn };
-    this.#running.add(running);
-    const forget = () => void this.#running.delete(running);
-    turn.result.then(forget, forget);
-  }
+/** The turn of an equal post that has ended, if its answer is still there. */
+export function turnOfPost(post: Post, data: ConversationData): RequestedTurn | undefined {
+  const keyed = data.postKeys.turnOf(post, Date.now());
+  if (keyed !== undefined) return endedTurn(keyed, data);
+  const head = data.journal.head();
+  const isAnswered = head?.post !== undefined && head.ended === undefined;
+  return isAnswered && isSameQuestion(post, head.post) ? endedTurn(head.id, data) : undefined;
 }
 
 /** Undefined if the turn has no message, or no longer. */

@@ -2,7 +2,7 @@ import { ByrefError } from "../../errors.ts";
 import { compact } from "../../value/json.ts";
 import type { History } from "../../turn/history/history.ts";
 import * as limits from "../../limits.ts";
-import { isSameQuestion, type Post } from "../../turn/history/post.ts";
+import { isSameKey, isSameQuestion, type Post } from "../../turn/history/post.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import { typeOf } from "../../turn/log/recovery.ts";
 import {
@@ -26,7 +26,7 @@ import {
   type TurnStart,
 } from "./attempt.ts";
 import type { ChosenAgent } from "./chosen-agent.ts";
-import { PostedTurns, postOf, type RequestedTurn, shownPost } from "./posted-turns.ts";
+import { postOf, type RequestedTurn, shownPost, turnOfPost } from "./posted-turns.ts";
 import type { TurnRequest } from "./turn-request.ts";
 import { placeIn } from "../log-failure.ts";
 import { respond, turnResponse } from "./turn-response.ts";
@@ -41,7 +41,8 @@ interface Asking {
 /** A conversation's turns: requested over HTTP, or recovered after a crash. */
 export class Turns {
   readonly #context: ConversationContext;
-  readonly #posted = new PostedTurns();
+  /** The posts whose turns run or wait: the same post twice is one turn. */
+  readonly #posted = new Set<{ readonly post: Post; readonly turn: RequestedTurn }>();
   #begun: Promise<unknown> = Promise.resolve();
 
   constructor(context: ConversationContext) {
@@ -83,8 +84,28 @@ export class Turns {
     await deletion.whenDone();
     this.recover();
     // No await from here on: of equal posts at the same time, the first begins the turn.
-    const known = post === undefined ? undefined : this.#posted.find(post, this.#context.data);
+    const known = post === undefined ? undefined : this.#find(post);
     return known ?? this.#enqueue(turn, this.#choose(turn, request.asker), { post, ...request });
+  }
+
+  /** The turn of an equal post, if there is one. Throws `idempotency_mismatch`. */
+  #find(post: Post): RequestedTurn | undefined {
+    const { data } = this.#context;
+    for (const { post: other, turn } of this.#posted) {
+      // Called first because it throws for a different body.
+      const isSame = isSameKey(post, other);
+      if (isSame || isSameQuestion(post, other)) return { ...turn, first: 0 };
+    }
+    return data && turnOfPost(post, data);
+  }
+
+  /** Keeps the turn until it ends. */
+  #remember(post: Post | undefined, turn: RequestedTurn): void {
+    if (post === undefined) return;
+    const running = { post, turn };
+    this.#posted.add(running);
+    const forget = () => void this.#posted.delete(running);
+    turn.result.then(forget, forget);
   }
 
   /** Chooses the agent. Throws known errors now, because a stream that has begun has no status. */
@@ -129,9 +150,8 @@ export class Turns {
     // A message does not stop a run that a person approved.
     if (isBusy && whenBusy === "interrupt" && plans?.isRunning !== true) queue.stop();
     // While the approved calls run, their question counts as posted.
-    const question =
-      turn.approvals === undefined ? undefined : this.#context.data?.journal.head()?.post;
-    for (const one of [post, question]) if (one !== undefined) this.#posted.add(one, requested);
+    this.#remember(turn.approvals && this.#context.data?.journal.head()?.post, requested);
+    this.#remember(post, requested);
     return requested;
   }
 
@@ -165,7 +185,7 @@ export class Turns {
         return recoverTurn(options, recoveredLog);
       });
     });
-    if (head.post !== undefined) this.#posted.add(head.post, turn);
+    this.#remember(head.post, turn);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { VariableInfo } from "../../store/variable.ts";
-import { type Conditions, conditionsIn } from "../http/request-headers.ts";
+import type { Conditions, Etags } from "../http/request-headers.ts";
 
 /**
  * The ETag of a variable: a state, `"2-lw8x"`, and after a dot the representation, `"2-lw8x.ndjson"`. The
@@ -11,30 +11,23 @@ export function etagOf(info: Written, representation = ""): string {
 }
 
 /** The ETag that guards a PATCH: the state of the value, and the number of metadata changes since. */
-export function metadataEtagOf(info: Written, representation = ""): string {
+export function metadataEtagOf(info: Written): string {
   const { metadataVersion: changes } = info;
-  return `"${stateOf(info)}${changes === undefined ? "" : `-${changes}`}${representation}"`;
-}
-
-/** The ETag of the metadata as served. A read, and a newer source, change it, but not the ETag that guards a PATCH. */
-export function infoEtagOf(info: Written & Pick<VariableInfo, "accessedAt" | "stale">): string {
-  const newer = (info.stale?.madeOf ?? []).map(({ now }) => `s${now}`);
-  return metadataEtagOf(info, `.${timeIn(info.accessedAt)}${newer.join("")}`);
+  return `"${stateOf(info)}${changes === undefined ? "" : `-${changes}`}"`;
 }
 
 /** Conditions for a write: every representation of a state counts as that state. */
-export function guardsIn(headers: Headers): Conditions {
-  const { ifMatch, ifNoneMatch } = conditionsIn(headers);
-  const stateOf = (etags: string | undefined) => etags?.replace(/\.\w+"/g, '"');
-  return { ifMatch: stateOf(ifMatch), ifNoneMatch: stateOf(ifNoneMatch) };
+export function guardsIn(conditions: Conditions): Conditions {
+  const statesIn = (etags: Etags | undefined) =>
+    typeof etags === "object" ? etags.map((etag) => etag.replace(/\.\w+"$/, '"')) : etags;
+  return {
+    "If-Match": statesIn(conditions["If-Match"]),
+    "If-None-Match": statesIn(conditions["If-None-Match"]),
+  };
 }
 
 type Written = Pick<VariableInfo, "version" | "updatedAt" | "metadataVersion">;
 
 function stateOf({ version, updatedAt }: Written): string {
-  return `${version}-${timeIn(updatedAt)}`;
-}
-
-function timeIn(iso: string): string {
-  return Date.parse(iso).toString(36);
+  return `${version}-${Date.parse(updatedAt).toString(36)}`;
 }

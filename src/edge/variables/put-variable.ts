@@ -9,7 +9,7 @@ import type { VariableInfo } from "../../store/variable.ts";
 import { isExtension } from "../../store/write-mode.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
-import { requireConditions } from "../http/request-headers.ts";
+import { type Conditions, requireConditions } from "../http/request-headers.ts";
 import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
 import { etagOf, guardsIn } from "./etags.ts";
 import { untilEnd } from "../http/client-body.ts";
@@ -19,6 +19,7 @@ interface PutRequest {
   readonly name: string;
   readonly request: Request;
   readonly options: Omit<Write, "value" | "name">;
+  readonly conditions?: Conditions;
   /** How to read it if it is a CSV. */
   readonly reading?: ReadingOptions;
 }
@@ -53,17 +54,17 @@ export function putValue(context: ConversationContext, put: PutRequest): Promise
 
 async function putVariable(
   store: VariableStore,
-  { name, request, options, reading = {} }: PutRequest,
+  { name, request, options, conditions = {}, reading = {} }: PutRequest,
   signal: AbortSignal,
 ): Promise<Put> {
-  const conditions = guardsIn(request.headers);
+  const guards = guardsIn(conditions);
   const check = () => {
     // Only the run itself changes its variables.
     if (store.glance(name)?.run !== undefined) {
       throw new ByrefError("conflict", `${name} belongs to a run; choose another name.`);
     }
     const info = options.mode === "new" ? undefined : store.info(name);
-    requireConditions(conditions, info === undefined ? undefined : etagOf(info));
+    requireConditions(guards, info === undefined ? undefined : etagOf(info));
     return info === undefined;
   };
   check();

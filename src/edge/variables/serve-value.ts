@@ -13,7 +13,7 @@ import { type Bounds, formatPath, type Path } from "../../value/path.ts";
 import {
   appliesRange,
   byteRangeIn,
-  conditionsIn,
+  type Conditions,
   contentRange,
   isNotModified,
   preferred,
@@ -21,6 +21,11 @@ import {
 } from "../http/request-headers.ts";
 import { problemOf } from "../http/problem.ts";
 import { etagOf } from "./etags.ts";
+
+/** A request, and its conditions. */
+export interface Conditional extends Conditions {
+  readonly request: Request;
+}
 
 interface Part {
   readonly path?: Path | undefined;
@@ -36,7 +41,7 @@ export async function serveValue(
   { store, csv }: Source,
   info: VariableInfo,
   part: Part,
-  { method, headers }: Pick<Request, "method" | "headers">,
+  { request: { method, headers }, ...conditions }: Conditional,
 ): Promise<Response> {
   const { path = [], offset = 0, limit = info.bytes } = part;
   const isPart = path.length > 0 || part.offset !== undefined || part.limit !== undefined;
@@ -50,7 +55,7 @@ export async function serveValue(
   const isCsv = offers.some((offer) => essenceOf(offer) === csv?.mediaType);
   const addsCsv = csv !== undefined && !isCsv && offers.includes(RECORDS_TYPE);
   const served = chosen(headers, info, addsCsv ? [...offers, csv.mediaType] : offers);
-  const unchanged = notModified(headers, served);
+  const unchanged = notModified(conditions, served);
   if (unchanged !== undefined) return unchanged;
   const isAsStored = value === undefined && served.mediaType === info.mediaType;
   const asCsv = isAsStored || served.mediaType !== csv?.mediaType ? undefined : csv;
@@ -94,9 +99,9 @@ export interface StoredBytes extends Pick<OpenValue, "read" | "close"> {
 export async function serveStored(
   open: StoredBytes,
   served: Served,
-  { method, headers }: Pick<Request, "method" | "headers">,
+  { request: { method, headers }, ...conditions }: Conditional,
 ): Promise<Response> {
-  const unchanged = notModified(headers, served);
+  const unchanged = notModified(conditions, served);
   if (unchanged !== undefined || method === "HEAD") open.close();
   if (method === "HEAD") return unchanged ?? headOf(served, true);
   return unchanged ?? serveBytes(open, served, headers);
@@ -138,10 +143,9 @@ function chosen(headers: Headers, info: VariableInfo, offers: Offers): Served {
   return { mediaType, etag: etagOf(info, suffix) };
 }
 
-/** The 304 for a reader that has this representation. Throws `precondition_failed` or `bad_request`. */
-function notModified(headers: Headers, { etag }: Served): Response | undefined {
-  const conditions = conditionsIn(headers);
-  requireConditions({ ifMatch: conditions.ifMatch }, etag);
+/** The 304 for a reader that has this representation. Throws `precondition_failed`. */
+function notModified(conditions: Conditions, { etag }: Served): Response | undefined {
+  requireConditions({ "If-Match": conditions["If-Match"] }, etag);
   if (!isNotModified(conditions, etag)) return undefined;
   return new Response(null, { status: 304, headers: { ...CACHING, etag } });
 }

@@ -42,10 +42,12 @@ function gated(words: string) {
 
 describe("the same message posted again", () => {
   it("is one turn, even a hundred times at once", async () => {
-    const setup = options([says("One."), says("Two.")]);
+    const gate = gated("One.");
+    const setup = options([gate.step, says("Two.")]);
     await withRuntime(setup, async (own) => {
       const posts = Array.from({ length: 100 }, () => post(own, question("q", "Hi.")));
       const responses = await Promise.all(posts);
+      gate.open();
       const texts = await Promise.all(responses.map((response) => response.text()));
       expect([new Set(texts).size, textIn(chunksIn(texts[0] ?? ""))]).toEqual([1, "One."]);
       expect(setup.model.calls).toHaveLength(1);

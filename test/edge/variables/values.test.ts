@@ -175,7 +175,8 @@ httpCases({
   "a JSON array is served as CSV, and nothing else is": [
     [PUT, raw(JSON_TYPE, '[{"a":1},{"b":[2]},3]'), 201],
     [GET, accept(CSV), 200, "a,b,value\r\n1,,\r\n,[2],\r\n,,3\r\n"],
-    [PUT, raw(JSON_TYPE, '{"a":1}'), 200],
+    // The ETag of a representation is one of its state, too.
+    [PUT, (etag) => raw(JSON_TYPE, '{"a":1}', { "if-match": etag }), 200],
     [GET, accept(`${CSV}, */*;q=0.1`), 200, '{"a":1}', asJson],
   ],
   "the query says how a CSV is read": [
