@@ -1,8 +1,8 @@
 import { limitExceeded, messageOf } from "../../../src/errors.ts";
+import { formatPath } from "../../../src/references.ts";
 import * as limits from "../../../src/limits.ts";
 import { type CellUse, cellUses, type Instruction, markCell, TRUTH } from "./cell-uses.ts";
 import {
-  cleaningOf,
   type ColumnCells,
   emptyNote,
   isMostlyNumbers,
@@ -14,16 +14,19 @@ import {
   typedCell,
   useNotes,
 } from "./column-cells.ts";
-import type {
-  EngineAnswer,
-  EngineQuery,
-  QueryDatabase,
-  QueryEngine,
-  TableChunk,
-  TableShape,
+import {
+  type EngineAnswer,
+  type EngineQuery,
+  type QueryDatabase,
+  type QueryEngine,
+  type Refused,
+  refused,
+  type TableChunk,
+  type TableShape,
+  tooExpensive,
 } from "./query-engine.ts";
 import { CHUNKS, ELEMENTS, planBound, type PlanLine, ROWS } from "./plan-bound.ts";
-import { identifier } from "./rewrite-statement.ts";
+import { identifier } from "./sql-tokens.ts";
 
 /**
  * Runs queries in SQLite. A table is loaded as chunks of JSON, a row each, because rows are what is billed. A small one
@@ -51,7 +54,7 @@ export class SqlQueryEngine implements QueryEngine {
       return table === undefined ? [] : [[name, this.#used(table)] as const];
     });
     const answer = new Run(this.#database, { query, tables: new Map(tables) }).answer();
-    if (answer.kind !== "expensive") return answer;
+    if (answer.kind !== "refused" || answer.code !== "query_too_expensive") return answer;
     // SQLite has indexes for what it computes from chunks, and none of these tables.
     const chunks = tables.map(([name, table]) => [name, { ...table, isReal: false }] as const);
     return new Run(this.#database, { query, tables: new Map(chunks) }).answer();
@@ -253,25 +256,26 @@ class Run {
         notes: [...notes, ...this.#notes(records)],
       };
     } catch (error) {
-      const { message, byte } = sqliteMessage(error);
+      // Durable Objects say `message at offset 7: SQLITE_ERROR`.
+      const message = messageOf(error).replace(/(?: at offset \d+)?(?:: SQLITE_[A-Z_]+)?$/, "");
       if (message.startsWith("no such column") && this.#omitted !== undefined) return this.#omitted;
-      const explained =
-        byte === undefined ? undefined : offsetOf(`EXPLAIN QUERY PLAN ${this.#whole}`, byte);
-      const before = "EXPLAIN QUERY PLAN ".length + this.#opening.length;
-      const at = explained === undefined ? undefined : explained - before;
       const columns = Array.from(this.#running.tables.values(), (table) => table.columns);
-      return { kind: "failed", message, columns, ...(at === undefined || at < 0 ? {} : { at }) };
+      return { kind: "failed", message, columns };
     }
   }
 
   /** The answer to a statement that may use columns that are not loaded. */
   get #omitted(): EngineAnswer | undefined {
-    const tables = [...this.#running.tables.values()];
-    const table = tables.findIndex(({ omitted }) => omitted !== undefined);
-    const { columns = [], omitted } = tables[table] ?? {};
-    if (omitted === undefined) return undefined;
-    const { count, first } = omitted;
-    return { kind: "omitted", table, columns: columns.length + count, first };
+    const { query, tables } = this.#running;
+    for (const [name, { columns, omitted }] of tables) {
+      if (omitted === undefined) continue;
+      const { count, first } = omitted;
+      const part = formatPath([{ each: true }, { key: first[0] ?? "" }]);
+      const rest = count > first.length ? ` and ${count - first.length} more` : "";
+      const advice = `The last ones are no columns here: ${first.join(", ")}${rest}. Name the columns that you need, or query one of these as FROM $${shownName(query, name)}${part}.`;
+      return tooLarge("maxQueryColumns", columns.length + count, advice);
+    }
+    return undefined;
   }
 
   /** Says which columns the statement takes for what they are not. */
@@ -302,31 +306,13 @@ class Run {
       if (suspects.length === 0 || !depends(suspects)) return [];
       const one = suspects.slice(0, MAX_SUSPECTS);
       const found = one.length === 1 ? one : one.filter((suspect) => depends([suspect]));
-      return (found.length === 0 ? one : found).map((suspect) => this.#noteOf(suspect));
+      return (found.length === 0 ? one : found).map(({ name, cells, isNumber }) =>
+        isNumber ? numberNote(name, cells) : emptyNote(name, cells),
+      );
     } catch {
       // A statement that fails with numbers depends on the texts.
       return [];
     }
-  }
-
-  #noteOf({ table, name, cells, isNumber }: Suspect): string {
-    if (!isNumber) return emptyNote(name, cells);
-    const loaded = this.#running.tables.get(table);
-    const works = (expression: string) => {
-      if (loaded === undefined) return false;
-      const view = viewOf(loaded, {
-        name: "t",
-        columns: [name.toLowerCase()],
-        isRepeated: false,
-      });
-      const number = numberIn(identifier(name), cells);
-      const { rows } = this.#database.query(
-        `WITH ${view} SELECT 1 FROM t WHERE ${expression} IS NOT ${number} LIMIT 1`,
-      );
-      return [...rows].length === 0;
-    };
-    const cleanings = cleaningOf(name, cells);
-    return numberNote(name, cells, cleanings.find(works) ?? cleanings.at(-1) ?? "");
   }
 
   /** Columns of texts that the statement takes for numbers, or tests for NULL. */
@@ -385,12 +371,8 @@ class Run {
     }
   }
 
-  get #opening(): string {
-    return `${this.#views}SELECT * FROM (\n`;
-  }
-
   get #whole(): string {
-    return `${this.#opening}${this.#running.query.sql}\n)`;
+    return `${this.#views}SELECT * FROM (\n${this.#running.query.sql}\n)`;
   }
 
   #refusal(): EngineAnswer | undefined {
@@ -408,8 +390,13 @@ class Run {
       elements: elementsIn(averages),
       mostElements: elementsIn(largest),
     });
-    if (visits <= limits.maxQueryVisits) return undefined;
-    return { kind: "expensive", estimate: Math.round(visits), scans };
+    const maximum = limits.maxQueryVisits;
+    if (visits <= maximum) return undefined;
+    const estimate = Math.round(visits);
+    const shown = scans.map(({ table, rows }) => ({ table: shownName(query, table), rows }));
+    const listed = shown.map(({ table, rows }) => `${table}: ${rows}`).join(", ");
+    const said = `The statement would visit about ${estimate} rows, and may visit ${maximum} (rows for each reading: ${listed}).`;
+    return tooExpensive(said, { estimate, scans: shown });
   }
 
   #rows<Row>(statement: string): readonly Row[] {
@@ -465,17 +452,23 @@ class Run {
   }
 }
 
-type Read =
-  | Readonly<Record<"columns" | "records" | "notes", readonly string[]>>
-  | Extract<EngineAnswer, { kind: "large" }>;
+type Read = Readonly<Record<"columns" | "records" | "notes", readonly string[]>> | EngineAnswer;
 
 /** The ends of SQL's whole numbers. */
 const MOST_WHOLE = /:(?:9223372036854775807|-9223372036854775808)$/;
 const MAY_BE_CUT = "may be cut: CAST(… AS INTEGER) ends at 64 bits. Leave longer numbers as text.";
 
-function tooLarge(limit: "maxQueryRecords" | "maxJsonBytes", actual: number) {
-  const maximum = limit === "maxJsonBytes" ? limits.maxJsonBytes : limits.maxQueryRecords;
-  return { kind: "large" as const, limit, maximum, actual };
+function tooLarge(
+  limit: "maxQueryColumns" | "maxQueryRecords" | "maxJsonBytes",
+  actual: number,
+  advice = "Aggregate, or add a LIMIT.",
+): Refused {
+  return refused(limitExceeded(limit, { maximum: limits[limit], actual, advice }));
+}
+
+/** What the author of a statement calls a table. */
+function shownName({ tables }: EngineQuery, table: string): string {
+  return tables.find(({ name }) => name === table)?.shown ?? table;
 }
 
 /** SQLite makes names distinct with a colon and a number. */
@@ -512,26 +505,6 @@ function jsonOf(value: unknown, column: string | undefined): string {
   // Infinity has no JSON.
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : "null";
   throw new Error(`${column} is bytes; write hex(…) or json(…) around it`);
-}
-
-/** Throws `limit_exceeded` for an answer that is too large. */
-export function requireSmall(answer: EngineAnswer): void {
-  if (answer.kind !== "large") return;
-  const { limit, maximum, actual } = answer;
-  throw limitExceeded(limit, { maximum, actual, advice: "Aggregate, or add a LIMIT." });
-}
-
-/** Splits the message of Durable Objects, `message at offset 7: SQLITE_ERROR`. Offsets are in bytes. */
-function sqliteMessage(error: unknown): { message: string; byte?: number } {
-  const text = messageOf(error).replace(/: SQLITE_[A-Z_]+$/, "");
-  const [, message = text, byte] = /^([^]*) at offset (\d+)$/.exec(text) ?? [];
-  return { message, ...(byte === undefined ? {} : { byte: Number(byte) }) };
-}
-
-/** Converts an offset in UTF-8 to one in UTF-16 units. */
-function offsetOf(text: string, byte: number): number {
-  const bytes = new TextEncoder().encode(text).subarray(0, byte);
-  return new TextDecoder().decode(bytes).length;
 }
 
 interface LoadedTable extends TableShape {
