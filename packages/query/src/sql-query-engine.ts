@@ -53,11 +53,11 @@ export class SqlQueryEngine implements QueryEngine {
       const table = this.#found.get(key);
       return table === undefined ? [] : [[name, this.#used(table)] as const];
     });
-    const answer = new Run(this.#database, { query, tables: new Map(tables) }).answer();
+    const answer = new Run(this.#database, query, new Map(tables)).answer();
     if (answer.kind !== "refused" || answer.code !== "query_too_expensive") return answer;
     // SQLite has indexes for what it computes from chunks, and none of these tables.
     const chunks = tables.map(([name, table]) => [name, { ...table, isReal: false }] as const);
-    return new Run(this.#database, { query, tables: new Map(chunks) }).answer();
+    return new Run(this.#database, query, new Map(chunks)).answer();
   }
 
   async add(key: string, { first, json, shape }: TableChunk): Promise<void> {
@@ -153,31 +153,22 @@ export class SqlQueryEngine implements QueryEngine {
   }
 }
 
-interface Running {
-  readonly query: EngineQuery;
-  /** Tables by their names in the statement. */
-  readonly tables: ReadonlyMap<string, LoadedTable>;
-  /** Columns whose cells are read in another way. */
-  readonly readings?: readonly Reading[] | undefined;
-}
-
-/** A column of a statement's table, and what to read in place of its cells. */
-interface Reading {
-  readonly table: string;
-  readonly at: number;
-  readonly cellOf: (cell: string) => string;
-}
-
-/** A column that a statement may take for what it is not. */
-interface Suspect extends Reading {
+/** A column that a statement uses. `id`: unique in the statement. */
+interface UsedColumn {
+  readonly id: string;
   readonly name: string;
   readonly cells: ColumnCells;
-  /** True if it is about numbers, false if about empty texts. */
-  readonly isNumber: boolean;
 }
 
-interface UsedColumn extends Omit<Suspect, "cellOf" | "isNumber"> {
-  readonly uses: ReadonlySet<CellUse>;
+/** What to read in place of the cells of columns, by their ids. */
+type Readings = ReadonlyMap<string, (cell: string) => string>;
+
+/** A column that a statement may take for what it is not. */
+interface Suspect {
+  readonly id: string;
+  /** What is meant, perhaps. */
+  readonly read: (cell: string) => string;
+  readonly note: string;
 }
 
 /** Columns that are tried one by one to find on which of them a result depends. */
@@ -187,62 +178,90 @@ const CHARS_OF_ELEMENT = 2;
 
 class Run {
   readonly #database: QueryDatabase;
-  readonly #running: Running;
+  readonly #query: EngineQuery;
+  /** Tables by their names in the statement. */
+  readonly #tables: ReadonlyMap<string, LoadedTable>;
+  readonly #columns: readonly UsedColumn[];
+  readonly #uses: ReadonlyMap<string, ReadonlySet<CellUse>>;
+  readonly #readings: Readings;
   readonly #views: string;
 
-  constructor(database: QueryDatabase, running: Running) {
+  /** `readings`: of a run whose result is compared with another one's. */
+  constructor(
+    database: QueryDatabase,
+    query: EngineQuery,
+    tables: ReadonlyMap<string, LoadedTable>,
+    readings?: Readings,
+  ) {
     this.#database = database;
-    this.#running = running;
-    const { readings = [], query } = running;
-    this.#views = this.#viewsWith((table, at) => {
-      const { cellOf } = readings.find((one) => one.table === table && one.at === at) ?? {};
-      return cellOf ?? this.#truthOf(table, at);
-    }, query.isJoin);
+    this.#query = query;
+    this.#tables = tables;
+    this.#columns = Array.from(tables, ([table, { columns, cells = [] }]) =>
+      columns.flatMap((name, at) => {
+        const own = cells[at];
+        const isUsed = query.usesAllColumns || query.names.includes(name.toLowerCase());
+        return isUsed && own !== undefined ? [{ id: idOf(table, at), name, cells: own }] : [];
+      }),
+    ).flat();
+    const truths = new Map(
+      this.#columns.flatMap(({ id, cells }) => (cells.type === "truth" ? [[id, truthOf]] : [])),
+    );
+    this.#uses = readings === undefined ? this.#usesWith(truths) : new Map();
+    // TRUE and FALSE are 1 and 0, unless the statement compares them with texts.
+    const isText = (id: string) => this.#uses.get(id)?.has("truths") === true;
+    this.#readings = readings ?? new Map([...truths].filter(([id]) => !isText(id)));
+    this.#views = this.#viewsWith(this.#readings, query.isJoin);
+  }
+
+  /** Returns the uses of the columns with texts or booleans. */
+  #usesWith(truths: Readings): ReadonlyMap<string, ReadonlySet<CellUse>> {
+    const namesTruth = this.#texts.some((text) => TRUTH.test(text));
+    const marked = this.#columns.filter(({ cells: { type, booleans } }) => {
+      const isTruth = namesTruth && (type === "truth" || booleans > 0);
+      return type === "text" || type === "mixed" || isTruth;
+    });
+    if (marked.length === 0) return new Map();
+    const readings = new Map(truths);
+    const cleanable = new Set<string>();
+    for (const { id, cells } of marked) {
+      if (!cells.hasDecimalComma) cleanable.add(id);
+      readings.set(id, (cell) =>
+        cells.type === "number" ? markCell(cell, id) : typedCell(markCell(cell, id), cells),
+      );
+    }
+    const views = this.#viewsWith(readings, false);
+    try {
+      const explained = `EXPLAIN ${views}SELECT * FROM (\n${this.#query.sql}\n)`;
+      return cellUses(this.#rows<Instruction>(explained), (id) => cleanable.has(id));
+    } catch {
+      // The statement is wrong, or exceeds a limit with its marks.
+      return new Map();
+    }
   }
 
   /** The definitions of the tables, with what to read in place of the cells of their columns. */
-  #viewsWith(
-    cellOf: (table: string, at: number) => (cell: string) => string,
-    isRepeated: boolean,
-  ): string {
-    const { tables, query } = this.#running;
-    const columns = query.usesAllColumns ? undefined : query.names;
-    const [first] = query.tables;
-    const views = Array.from(tables, ([name, table]) =>
+  #viewsWith(readings: Readings, isRepeated: boolean): string {
+    const { usesAllColumns, names, tables, position } = this.#query;
+    const views = Array.from(this.#tables, ([name, table]) =>
       viewOf(table, {
-        columns,
+        columns: usesAllColumns ? undefined : names,
         isRepeated,
         name,
-        position: name === first?.name ? query.position : undefined,
-        cellOf: (cell, at) => cellOf(name, at)(cell),
+        position: name === tables[0]?.name ? position : undefined,
+        cellOf: (cell, at) => readings.get(idOf(name, at))?.(cell) ?? cell,
       }),
     );
     return views.length === 0 ? "" : `WITH ${views.join(",\n")}\n`;
   }
 
-  /** TRUE and FALSE are 1 and 0, unless the statement compares them with texts. */
-  #truthOf(table: string, at: number): (cell: string) => string {
-    const isTruth = this.#running.tables.get(table)?.cells?.[at]?.type === "truth";
-    const isText = (one: UsedColumn) =>
-      one.table === table && one.at === at && one.uses.has("truths");
-    return isTruth && !(this.#namesTruth && this.#usedColumns.some(isText))
-      ? truthOf
-      : (cell) => cell;
-  }
-
   /** The texts in the statement, and those that references have. */
   get #texts(): readonly string[] {
-    const { texts, parameters } = this.#running.query;
-    return [...texts, ...parameters];
-  }
-
-  get #namesTruth(): boolean {
-    return this.#texts.some((text) => TRUTH.test(text));
+    return [...this.#query.texts, ...this.#query.parameters];
   }
 
   answer(): EngineAnswer {
     try {
-      if (this.#running.query.usesAllColumns && this.#omitted !== undefined) return this.#omitted;
+      if (this.#query.usesAllColumns && this.#omitted !== undefined) return this.#omitted;
       const refusal = this.#refusal();
       if (refusal !== undefined) return refusal;
       const read = this.#database.undone(() => this.#read());
@@ -259,20 +278,19 @@ class Run {
       // Durable Objects say `message at offset 7: SQLITE_ERROR`.
       const message = messageOf(error).replace(/(?: at offset \d+)?(?:: SQLITE_[A-Z_]+)?$/, "");
       if (message.startsWith("no such column") && this.#omitted !== undefined) return this.#omitted;
-      const columns = Array.from(this.#running.tables.values(), (table) => table.columns);
+      const columns = Array.from(this.#tables.values(), (table) => table.columns);
       return { kind: "failed", message, columns };
     }
   }
 
   /** The answer to a statement that may use columns that are not loaded. */
   get #omitted(): EngineAnswer | undefined {
-    const { query, tables } = this.#running;
-    for (const [name, { columns, omitted }] of tables) {
+    for (const [name, { columns, omitted }] of this.#tables) {
       if (omitted === undefined) continue;
       const { count, first } = omitted;
       const part = formatPath([{ each: true }, { key: first[0] ?? "" }]);
       const rest = count > first.length ? ` and ${count - first.length} more` : "";
-      const advice = `The last ones are no columns here: ${first.join(", ")}${rest}. Name the columns that you need, or query one of these as FROM $${shownName(query, name)}${part}.`;
+      const advice = `The last ones are no columns here: ${first.join(", ")}${rest}. Name the columns that you need, or query one of these as FROM $${shownName(this.#query, name)}${part}.`;
       return tooLarge("maxQueryColumns", columns.length + count, advice);
     }
     return undefined;
@@ -280,35 +298,35 @@ class Run {
 
   /** Says which columns the statement takes for what they are not. */
   #notes(records: readonly string[]): readonly string[] {
-    const columns = this.#usedColumns;
-    const said = columns.flatMap(({ name, cells, uses }) => useNotes(name, cells, uses));
-    const { query, tables } = this.#running;
-    for (const [key, column] of Array.from(tables.values(), (one) => one.renamed ?? []).flat()) {
-      if (!query.usesAllColumns && !query.names.includes(key.toLowerCase())) continue;
+    const said = this.#columns.flatMap(({ id, name, cells }) =>
+      useNotes(name, cells, this.#uses.get(id) ?? new Set()),
+    );
+    const { usesAllColumns, names } = this.#query;
+    const renamed = [...this.#tables.values()].flatMap((table) => table.renamed ?? []);
+    for (const [key, column] of renamed) {
+      if (!usesAllColumns && !names.includes(key.toLowerCase())) continue;
       const is = `${identifier(column)} has the values of the key ${identifier(key)}`;
       said.push(`${is}: for SQL, names with other capitals are one name.`);
     }
-    return [...said, ...this.#numberNotes(records, this.#suspectsAmong(columns))];
+    return [...said, ...this.#numberNotes(records)];
   }
 
   /** Runs the statement again with numbers in place of texts. Says on which columns its result depends. */
-  #numberNotes(records: readonly string[], suspects: readonly Suspect[]): readonly string[] {
-    const depends = (readings: readonly Reading[]) => {
-      const other = new Run(this.#database, {
-        ...this.#running,
-        readings: [...readings, ...(this.#running.readings ?? [])],
-      });
+  #numberNotes(records: readonly string[]): readonly string[] {
+    const suspects = this.#suspects;
+    const depends = (some: readonly Suspect[]) => {
+      const readings = new Map(this.#readings);
+      for (const { id, read } of some) readings.set(id, read);
+      const other = new Run(this.#database, this.#query, this.#tables, readings);
       if (other.#refusal() !== undefined) return false;
       const read = this.#database.undone(() => other.#read());
       return "records" in read && !isSameResult(records, read.records);
     };
     try {
       if (suspects.length === 0 || !depends(suspects)) return [];
-      const one = suspects.slice(0, MAX_SUSPECTS);
-      const found = one.length === 1 ? one : one.filter((suspect) => depends([suspect]));
-      return (found.length === 0 ? one : found).map(({ name, cells, isNumber }) =>
-        isNumber ? numberNote(name, cells) : emptyNote(name, cells),
-      );
+      const few = suspects.slice(0, MAX_SUSPECTS);
+      const found = few.length === 1 ? few : few.filter((suspect) => depends([suspect]));
+      return (found.length === 0 ? few : found).map(({ note }) => note);
     } catch {
       // A statement that fails with numbers depends on the texts.
       return [];
@@ -316,69 +334,30 @@ class Run {
   }
 
   /** Columns of texts that the statement takes for numbers, or tests for NULL. */
-  #suspectsAmong(columns: readonly UsedColumn[]): readonly Suspect[] {
-    const { names } = this.#running.query;
+  get #suspects(): readonly Suspect[] {
+    const { names } = this.#query;
     // An empty text is what REPLACE puts in place of others.
     const named = this.#texts.filter((text) => text !== "" || !names.includes("replace"));
-    return columns.flatMap(({ uses, ...column }) => {
-      const { cells } = column;
-      if (cells.type === "number" || cells.type === "truth") return [];
-      const isNumber = uses.has("numbers") || (uses.has("order") && isMostlyNumbers(cells));
-      if (!isNumber && !(uses.has("nulls") && cells.empty > 0)) return [];
-      const cellOf = (cell: string) =>
-        isNumber ? numberIn(cell, cells, named) : nullIfEmpty(cell, named);
-      return { ...column, isNumber, cellOf };
+    return this.#columns.flatMap(({ id, name, cells }): readonly Suspect[] => {
+      const uses = this.#uses.get(id);
+      if (uses === undefined || cells.type === "number" || cells.type === "truth") return [];
+      if (uses.has("numbers") || (uses.has("order") && isMostlyNumbers(cells))) {
+        const read = (cell: string) => numberIn(cell, cells, named);
+        return [{ id, read, note: numberNote(name, cells) }];
+      }
+      if (!uses.has("nulls") || cells.empty === 0) return [];
+      return [{ id, read: (cell) => nullIfEmpty(cell, named), note: emptyNote(name, cells) }];
     });
-  }
-
-  /** The columns with texts or booleans that the statement uses, and how. */
-  get #usedColumns(): readonly UsedColumn[] {
-    const { tables, query } = this.#running;
-    const columns = Array.from(tables, ([table, { columns: names, cells: all = [] }]) =>
-      names.flatMap((name, at) => {
-        const cells = all[at];
-        const isUsed = query.usesAllColumns || query.names.includes(name.toLowerCase());
-        if (!isUsed || cells === undefined) return [];
-        const isText = cells.type === "text" || cells.type === "mixed";
-        const isTruth = this.#namesTruth && (cells.type === "truth" || cells.booleans > 0);
-        return isText || isTruth ? [{ table, at, name, cells }] : [];
-      }),
-    ).flat();
-    if (columns.length === 0) return [];
-    const marks = new Map(columns.map((one) => [`${one.table} ${one.at}`, one.cells]));
-    const views = this.#viewsWith((table, at) => {
-      const mark = `${table} ${at}`;
-      const cells = marks.get(mark);
-      if (cells === undefined) return this.#truthOf(table, at);
-      return (cell) =>
-        cells.type === "number" ? markCell(cell, mark) : typedCell(markCell(cell, mark), cells);
-    }, false);
-    const explained = `EXPLAIN ${views}SELECT * FROM (\n${query.sql}\n)`;
-    const isCleanable = (mark: string) => marks.get(mark)?.hasDecimalComma === false;
-    const uses = cellUses(this.#program(explained), isCleanable);
-    return columns.map((column) => {
-      const { table, at } = column;
-      return { ...column, uses: uses.get(`${table} ${at}`) ?? new Set<CellUse>() };
-    });
-  }
-
-  /** Returns nothing for a statement that exceeds a limit only with its marks. */
-  #program(explained: string): readonly Instruction[] {
-    try {
-      return this.#rows<Instruction>(explained);
-    } catch {
-      return [];
-    }
   }
 
   get #whole(): string {
-    return `${this.#views}SELECT * FROM (\n${this.#running.query.sql}\n)`;
+    return `${this.#views}SELECT * FROM (\n${this.#query.sql}\n)`;
   }
 
   #refusal(): EngineAnswer | undefined {
-    const { query, tables } = this.#running;
+    const query = this.#query;
     const lines = this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
-    const shapes = [...tables.values()];
+    const shapes = [...this.#tables.values()];
     const averages = shapes.map(({ chars, rows }) => chars / Math.max(rows, 1));
     const largest = shapes.map(({ chars, largestRow = chars }) => largestRow);
     const parameters = query.parameters.map(({ length }) => length);
@@ -386,7 +365,7 @@ class Run {
       Math.max(2, ...parameters, ...chars) / CHARS_OF_ELEMENT;
     const { visits, scans } = planBound(lines, {
       query,
-      rowsOf: (name) => tables.get(name)?.rows,
+      rowsOf: (name) => this.#tables.get(name)?.rows,
       elements: elementsIn(averages),
       mostElements: elementsIn(largest),
     });
@@ -400,7 +379,7 @@ class Run {
   }
 
   #rows<Row>(statement: string): readonly Row[] {
-    const { columns, rows } = this.#database.query(statement, ...this.#running.query.parameters);
+    const { columns, rows } = this.#database.query(statement, ...this.#query.parameters);
     return Array.from(
       rows,
       // SQLite documents the columns of its explanations.
@@ -416,7 +395,7 @@ class Run {
 
   /** `exact`: the statement's own names of columns whose whole numbers are read as their digits. */
   #read(own: readonly string[] = [], exact = new Set<number>()): Read {
-    const { parameters, sql } = this.#running.query;
+    const { parameters, sql } = this.#query;
     const digits = own.map((name, at) => (exact.has(at) ? digitsOf(name) : identifier(name)));
     const whole =
       exact.size === 0
@@ -452,7 +431,11 @@ class Run {
   }
 }
 
-type Read = Readonly<Record<"columns" | "records" | "notes", readonly string[]>> | EngineAnswer;
+type Read = Readonly<Record<"columns" | "records" | "notes", readonly string[]>> | Refused;
+
+function idOf(table: string, at: number): string {
+  return `${table} ${at}`;
+}
 
 /** The ends of SQL's whole numbers. */
 const MOST_WHOLE = /:(?:9223372036854775807|-9223372036854775808)$/;
