@@ -430,7 +430,7 @@ export function expandOutput<Complete, Partial, Element>(
 
 /** How the results of a call are shown to callers. */
 export interface Showing {
-  readonly store: VariableStore;
+  store: VariableStore;
   readonly expanding: ExpandingOptions;
   /** The output of the call's settings, which has been expanded. */
   output?: Pick<Output, "responseFormat"> | undefined;
