@@ -8,7 +8,6 @@ import {
   outputOf,
   OwnTool,
   pinOf,
-  taintsByStore,
   withChange,
 } from "../agent/wrap-tools.ts";
 import type {
@@ -101,15 +100,9 @@ export class Run {
   }
 }
 
-/** The runs that have not ended, and what they share. A run that is forgotten is resumed as a foreign one. */
+/** The runs that have not ended. A run that is forgotten is resumed as a foreign one. */
 export class Runs {
-  readonly #options: Omit<wraps.WrapOptions, "store">;
-  readonly #taintOf = taintsByStore();
   readonly #runs = new Recent<Run>();
-
-  constructor(options: Omit<wraps.WrapOptions, "store">) {
-    this.#options = options;
-  }
 
   /** Begins a run. One of the same id that waits can no longer be resumed: a client may have chosen the id. */
   start(id: string = crypto.randomUUID()): Run {
@@ -124,11 +117,6 @@ export class Runs {
 
   end(run: Run): void {
     if (this.#runs.get(run.id) === run) this.#runs.delete(run.id);
-  }
-
-  /** The options of the pipeline for a run's calls. */
-  wrapOptions({ store }: Run): wraps.WrapOptions {
-    return { taint: this.#taintOf(store), ...this.#options, store };
   }
 }
 
