@@ -12,7 +12,7 @@ const about = { byref: "", date: "", seed: 1, count: 1, isQuick: true, sets: [] 
 /** Runs tasks with a model of a known skill, and returns the results. */
 async function measured(skill: Skill, tasks: readonly Task[], words: string): Promise<Results> {
   const budget = { maximum: Infinity, price, spent: 0, reserved: 0 };
-  const options = { model: skillModel(skill), contextTokens: 200_000, budget };
+  const options = { model: skillModel(skill), budget };
   const cells = [];
   for (const task of tasks) {
     for (const arm of armsNamed(words.split(","))) cells.push(await playCell(task, arm, options));

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ByrefError, codeOf, requireAtMost } from "../../../src/errors.ts";
+import { ByrefError, requireAtMost } from "../../../src/errors.ts";
 import {
   saveTargets,
   scopes,
@@ -240,9 +240,6 @@ async function searchFor(where: string, editing: Editing): Promise<FindRecords> 
         throw queryProblem(`${said} Nothing was changed.`, { sql: where });
       }
       return positionsIn(result);
-    } catch (error) {
-      if (codeOf(error) === "limit_exceeded") requireFew(error);
-      throw error;
     } finally {
       isNeeded = false;
       // The engine would keep what is stored nowhere for an hour.
@@ -279,13 +276,6 @@ function positionsIn({ records }: QueryResult): readonly number[] {
     positions.add(at);
   }
   return [...positions];
-}
-
-function requireFew(error: unknown): void {
-  const { limit, actual } = (error as Partial<ByrefError>).details ?? {};
-  if (limit !== "maxQueryRecords") return;
-  const bound = [limit, limits.maxQueryRecords] as const;
-  requireAtMost(bound, Number(actual), "Edit fewer records in one call.");
 }
 
 /**

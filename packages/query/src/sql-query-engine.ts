@@ -444,7 +444,7 @@ const MAY_BE_CUT = "may be cut: CAST(… AS INTEGER) ends at 64 bits. Leave long
 function tooLarge(
   limit: "maxQueryColumns" | "maxQueryRecords" | "maxJsonBytes",
   actual: number,
-  advice = "Aggregate, or add a LIMIT.",
+  advice = "Aggregate, add a LIMIT, or edit fewer records in one call.",
 ): Refused {
   return refused(limitExceeded(limit, { maximum: limits[limit], actual, advice }));
 }
