@@ -239,19 +239,38 @@ class Run {
     }
   }
 
-  /** The definitions of the tables, with what to read in place of the cells of their columns. */
+  /** The definitions of the tables. `isRepeated`: the statement reads more than one, or one more than once. */
   #viewsWith(readings: Readings, isRepeated: boolean): string {
-    const { usesAllColumns, names, tables, position } = this.#query;
-    const views = Array.from(this.#tables, ([name, table]) =>
-      viewOf(table, {
-        columns: usesAllColumns ? undefined : names,
-        isRepeated,
-        name,
-        position: name === tables[0]?.name ? position : undefined,
-        cellOf: (cell, at) => readings.get(idOf(name, at))?.(cell) ?? cell,
-      }),
-    );
+    const views = Array.from(this.#tables, ([name, table]) => {
+      const isComputed = isRepeated && !table.isReal;
+      return `${identifier(name)} AS ${isComputed ? "" : "NOT "}MATERIALIZED (${this.#selectOf(name, table, readings)})`;
+    });
     return views.length === 0 ? "" : `WITH ${views.join(",\n")}\n`;
+  }
+
+  /** Reads the columns of a table that the statement may use, under their names. */
+  #selectOf(table: string, loaded: LoadedTable, readings: Readings): string {
+    const { usesAllColumns, names, tables, position } = this.#query;
+    const { id, isReal, showsIndex, columns } = loaded;
+    const [chunks, elements, rows] = [CHUNKS, ELEMENTS, ROWS].map((prefix) =>
+      identifier(prefix + table),
+    );
+    const selected = columns.flatMap((column, at) => {
+      if (!usesAllColumns && !names.includes(column.toLowerCase())) return [];
+      const cell = isReal ? `${rows}.c${at}` : chunkCell(elements, loaded, at);
+      return `${readings.get(idOf(table, at))?.(cell) ?? cell} AS ${identifier(column)}`;
+    });
+    const hasIndex = columns.some((column) => column.toLowerCase() === INDEX);
+    const at = isReal ? `${rows}.i` : `${chunks}.seq + ${elements}.key`;
+    if (!hasIndex && (usesAllColumns ? showsIndex : names.includes(INDEX)))
+      selected.push(`${at} AS ${identifier(INDEX)}`);
+    // First, because SQLite renames the second of two columns with one name.
+    if (position !== undefined && table === tables[0]?.name)
+      selected.unshift(`${at} AS ${identifier(position)}`);
+    const list = selected.length === 0 ? "1 AS `·`" : selected.join(", ");
+    return isReal
+      ? `SELECT ${list} FROM ${realName(loaded)} AS ${rows}`
+      : `SELECT ${list} FROM chunk AS ${chunks} CROSS JOIN json_each(${chunks}.json) AS ${elements} WHERE ${chunks}.id = ${id} AND ${chunks}.seq >= 0`;
   }
 
   /** The texts in the statement, and those that references have. */
@@ -497,48 +516,8 @@ interface LoadedTable extends TableShape {
   readonly isReal: boolean;
 }
 
-interface ViewOptions {
-  readonly name: string;
-  /** In lower case; undefined: all. */
-  readonly columns: readonly string[] | undefined;
-  /** True if the statement reads tables more than once. */
-  readonly isRepeated: boolean;
-  /** The name of a further column with the position. Default: none. */
-  readonly position?: string | undefined;
-  /** Returns what to read in place of a column's cell. */
-  readonly cellOf?: ((cell: string, at: number) => string) | undefined;
-}
-
 /** The name of the column with the position. */
 export const INDEX = "index";
-
-/** Returns the definition of a table for WITH: its columns under their names. */
-function viewOf(
-  table: LoadedTable,
-  { name, columns, isRepeated, position, cellOf = (cell) => cell }: ViewOptions,
-): string {
-  const { id, isReal, showsIndex } = table;
-  const [chunks, elements, rows] = [CHUNKS, ELEMENTS, ROWS].map((prefix) =>
-    identifier(prefix + name),
-  );
-  const isUsed = (column: string) => columns?.includes(column.toLowerCase()) ?? true;
-  const selected = table.columns.flatMap((column, at) => {
-    const cell = isReal ? `${rows}.c${at}` : chunkCell(elements, table, at);
-    return isUsed(column) ? `${cellOf(cell, at)} AS ${identifier(column)}` : [];
-  });
-  const hasIndex = table.columns.some((column) => column.toLowerCase() === INDEX);
-  const at = isReal ? `${rows}.i` : `${chunks}.seq + ${elements}.key`;
-  if (!hasIndex && (columns?.includes(INDEX) ?? showsIndex))
-    selected.push(`${at} AS ${identifier(INDEX)}`);
-  // First, because SQLite renames the second of two columns with one name.
-  if (position !== undefined) selected.unshift(`${at} AS ${identifier(position)}`);
-  const list = selected.length === 0 ? "1 AS `·`" : selected.join(", ");
-  const from = isReal
-    ? `${realName(table)} AS ${rows}`
-    : `chunk AS ${chunks} CROSS JOIN json_each(${chunks}.json) AS ${elements} WHERE ${chunks}.id = ${id} AND ${chunks}.seq >= 0`;
-  const isComputed = isRepeated && !isReal;
-  return `${identifier(name)} AS ${isComputed ? "" : "NOT "}MATERIALIZED (SELECT ${list} FROM ${from})`;
-}
 
 /** SQLite's limit in Durable Objects, the position included. */
 const MAX_COLUMNS = 100;
