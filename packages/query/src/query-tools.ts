@@ -57,11 +57,7 @@ export interface RanQuery {
  * `query_variables`: runs SQL over variables and saves the records. Refuses guarded variables, because what a
  * statement of the model's choice counts, orders or fails on would reveal them.
  */
-export function queryTool({
-  databases,
-  wrap,
-  onQuery,
-}: QueryToolOptions): runtimeTools.RuntimeTool {
+function queryTool({ databases, wrap, onQuery }: QueryToolOptions): runtimeTools.RuntimeTool {
   return runtimeTools.runtimeTool({
     name: NAME,
     description: DESCRIPTION,
@@ -165,7 +161,7 @@ function modelAccess(
 }
 
 /** Finds the records to edit with the engine of queries, within its limits. */
-export function recordEdits(options: QueryToolOptions): editedValues.RecordEdits {
+function recordEdits(options: QueryToolOptions): editedValues.RecordEdits {
   return {
     resolve: (edits, { target, context }) =>
       resolvedChanges(edits, { target, context, ...options }),

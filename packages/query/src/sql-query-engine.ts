@@ -1,4 +1,4 @@
-import { limitExceeded, messageOf } from "../../../src/errors.ts";
+import { limitExceeded, maxima, messageOf } from "../../../src/errors.ts";
 import { formatPath } from "../../../src/references.ts";
 import * as limits from "../../../src/limits.ts";
 import { type CellUse, cellUses, type Instruction, markCell, TRUTH } from "./cell-uses.ts";
@@ -465,7 +465,7 @@ function tooLarge(
   actual: number,
   advice = "Aggregate, add a LIMIT, or edit fewer records in one call.",
 ): Refused {
-  return refused(limitExceeded(limit, { maximum: limits[limit], actual, advice }));
+  return refused(limitExceeded(limit, { maximum: maxima[limit], actual, advice }));
 }
 
 /** What the author of a statement calls a table. */
