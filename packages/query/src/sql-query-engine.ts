@@ -310,7 +310,8 @@ class Run {
       const part = formatPath([{ each: true }, { key: first[0] ?? "" }]);
       const rest = count > first.length ? ` and ${count - first.length} more` : "";
       const advice = `The last ones are no columns here: ${first.join(", ")}${rest}. Name the columns that you need, or query one of these as FROM $${shownName(this.#query, name)}${part}.`;
-      return tooLarge("maxQueryColumns", columns.length + count, advice);
+      const [maximum, actual] = [limits.maxQueryColumns, columns.length + count];
+      return refused(limitExceeded("maxQueryColumns", { maximum, actual, advice }));
     }
     return undefined;
   }
@@ -460,11 +461,8 @@ function idOf(table: string, at: number): string {
 const MOST_WHOLE = /:(?:9223372036854775807|-9223372036854775808)$/;
 const MAY_BE_CUT = "may be cut: CAST(… AS INTEGER) ends at 64 bits. Leave longer numbers as text.";
 
-function tooLarge(
-  limit: "maxQueryColumns" | "maxQueryRecords" | "maxJsonBytes",
-  actual: number,
-  advice = "Aggregate, add a LIMIT, or edit fewer records in one call.",
-): Refused {
+function tooLarge(limit: "maxQueryRecords" | "maxJsonBytes", actual: number): Refused {
+  const advice = "Aggregate, add a LIMIT, or edit fewer records in one call.";
   return refused(limitExceeded(limit, { maximum: maxima[limit], actual, advice }));
 }
 
