@@ -157,7 +157,7 @@ export function textParts<Part extends StreamPart>(
   function write(part: Part): void | Promise<void> {
     const delta = form.deltaOf(part);
     const { type, id = "", providerMetadata: metadata } = part;
-    if (delta !== undefined) return writeDelta(part, id, delta);
+    if (delta !== undefined) return open.has(id) ? writeDelta(part, id, delta) : begin(part, id);
     if (type === "text-start") open.set(id, newText(metadata));
     return texts.pass(part, () => {
       if (type === "text-end") return form.emit(ended(part, id));
@@ -166,6 +166,13 @@ export function textParts<Part extends StreamPart>(
       const { toolCallId = part.toolCall?.toolCallId ?? "" } = part;
       form.emit({ ...part, ...json.compact({ reason: decisions.about(toolCallId)?.reason }) });
     });
+  }
+
+  /** Begins a text with its first piece: some callbacks receive no starts. */
+  async function begin(part: Part, id: string): Promise<void> {
+    open.set(id, newText(undefined));
+    await texts.pass({ type: "text-start", id }, () => undefined);
+    await write(part);
   }
 
   function addShown(id: string, slice: string): void {
@@ -182,9 +189,8 @@ export function textParts<Part extends StreamPart>(
 
   function writeDelta(part: Part, id: string, delta: string): void | Promise<void> {
     const { providerMetadata } = part;
-    // Some callbacks receive no starts.
-    const text = open.get(id) ?? newText(undefined);
-    open.set(id, text);
+    const text = open.get(id);
+    if (text === undefined) return;
     if (providerMetadata !== undefined) {
       text.metadata = providerMetadata;
       form.emit({ ...part, ...form.delta(id, "") });
