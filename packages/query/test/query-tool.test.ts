@@ -81,6 +81,11 @@ SELECT totl FROM orders
        ^
 Tables: orders(id, customer, total, index)`,
     });
+    const misspelled = async (sql: string) => (await conversation.failure(sql))?.message;
+    expect(await misspelled("SELECT id, FROM orders")).toContain("           ^");
+    // It may be about either word.
+    const twice = "SELECT id, FROM orders UNION SELECT id FROM orders";
+    expect(await misspelled(twice)).not.toContain("^");
     const { message } = (await conversation.failure("SELECT * FROM order_s")) ?? {};
     expect(message).toContain("There is no table order_s. Did you mean orders?");
   });
