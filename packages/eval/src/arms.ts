@@ -1,7 +1,7 @@
 import {
   isStepCount,
   type LanguageModel,
-  type ModelMessage,
+  type StepResult,
   tool,
   ToolLoopAgent,
   type ToolSet,
@@ -26,16 +26,19 @@ export interface Arm {
 }
 
 export interface Conversation {
-  /** Plays a turn until the model calls no tool. Returns the messages of the turn. */
-  play(turn: PlayedTurn): Promise<readonly ModelMessage[]>;
+  /** Plays a turn until the model calls no tool. */
+  play(turn: PlayedTurn): Promise<Steps>;
   readonly store?: VariableStore;
   /** Tools that look into data that was put aside. Their results are not data of the task. */
   readonly readers: readonly string[];
 }
 
+/** The steps of a turn, as the SDK records them. */
+export type Steps = readonly StepResult<ToolSet>[];
+
 interface PlayedTurn {
   readonly model: LanguageModel;
-  readonly messages: ModelMessage[];
+  readonly prompt: string;
   readonly maxSteps: number;
 }
 
@@ -43,10 +46,10 @@ type Agent = ToolLoopAgent<never, ToolSet>;
 
 /** Plays a turn in the AI SDK's own loop. `by` may return another agent, as `withToolVariables` does. */
 async function playTurn(
-  { model, messages, maxSteps }: PlayedTurn,
+  { model, prompt, maxSteps }: PlayedTurn,
   tools: ToolSet,
   by: (agent: Agent) => Pick<Agent, "generate"> = (agent) => agent,
-) {
+): Promise<Steps> {
   const agent = new ToolLoopAgent<never, ToolSet>({
     model,
     tools,
@@ -55,8 +58,8 @@ async function playTurn(
     // After 429 and other temporary failures, at the pace that the provider asks for.
     maxRetries: 6,
   });
-  const { responseMessages } = await by(agent).generate({ messages });
-  return responseMessages;
+  const { steps } = await by(agent).generate({ prompt });
+  return steps;
 }
 
 /** Characters of a result: a cap of 10,000 tokens at four characters each. */

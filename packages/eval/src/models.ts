@@ -102,10 +102,6 @@ export class Meter implements Tokens {
   seconds = 0;
 }
 
-export class DoesNotFit extends Error {
-  override readonly name = "DoesNotFit";
-}
-
 /** Ends a run: the model cannot be reached, or the budget is spent. Finished cells are kept. */
 export class RunStopped extends Error {
   override readonly name = "RunStopped";
@@ -122,8 +118,6 @@ export interface Budget {
 
 export interface MeterOptions {
   readonly meter: Meter;
-  /** Tokens of a prompt; a longer one is not sent. */
-  readonly contextTokens: number;
   readonly budget: Budget;
 }
 
@@ -134,14 +128,10 @@ export interface MeterOptions {
  */
 export function meterModel(
   model: LanguageModelV4,
-  { meter, contextTokens, budget }: MeterOptions,
+  { meter, budget }: MeterOptions,
 ): LanguageModelV4 {
   return wrapModel(model, async ({ doGenerate, params }) => {
     const prompt = tokensOf(params.prompt) + tokensOf(params.tools ?? []);
-    if (prompt > contextTokens)
-      throw new DoesNotFit(
-        `the prompt of about ${prompt} tokens does not fit into ${contextTokens}`,
-      );
     const { price, maximum } = budget;
     const cost = costOf({ input: prompt, cached: 0, output: 0 }, price);
     if (budget.spent + budget.reserved + cost > maximum)

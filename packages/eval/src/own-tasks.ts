@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Json } from "../../../src/references.ts";
 import { Random } from "./random.ts";
-import { intact, lastCall, same, type Task } from "./task.ts";
+import { intact, lastCall, same, type Task, type ToolDefinition } from "./task.ts";
 import { encoding } from "../../../src/internal.ts";
 
 export interface TaskOptions {
@@ -42,22 +42,20 @@ export function bytesTask(kind: DocumentKind, size: number, seed: number): Task 
   };
 }
 
+/** A tool that returns a value, whatever it is given. */
+function returning(value: Json, description: string, input: ToolDefinition["input"] = {}) {
+  return { description, input, run: () => value };
+}
+
+const recordList = z.array(z.record(z.string(), z.json()));
+
 /** `fetch_document` returns the content, and `store_document` takes one of its type. */
 function documentTools(content: Json): Task["tools"] {
+  const own = typeof content === "string" ? z.string() : recordList;
+  const stored = { name: z.string(), content: own };
   return {
-    fetch_document: {
-      description: "Returns the content of a document.",
-      input: { name: z.string() },
-      run: () => content,
-    },
-    store_document: {
-      description: "Stores a document under a name.",
-      input: {
-        name: z.string(),
-        content: typeof content === "string" ? z.string() : z.array(z.record(z.string(), z.json())),
-      },
-      run: () => ({ stored: true }),
-    },
+    fetch_document: returning(content, "Returns the content of a document.", { name: z.string() }),
+    store_document: returning({ stored: true }, "Stores a document under a name.", stored),
   };
 }
 
@@ -94,11 +92,7 @@ export function idsTask(seed: number): Task {
     family: "ids",
     question: `Call list_shipments, then cancel all ${SHIPMENTS} shipments with one call of cancel_shipments. Answer "done" when they are cancelled.`,
     tools: {
-      list_shipments: {
-        description: "Returns all shipments.",
-        input: {},
-        run: () => shipments,
-      },
+      list_shipments: returning(shipments, "Returns all shipments."),
       cancel_shipments: {
         description: "Cancels the shipments with these ids.",
         input: { ids: z.array(z.string()) },
@@ -135,13 +129,9 @@ export function joinTask(orders: number, seed: number): Task {
     family: "join",
     question: `Call list_orders and list_customers. Add up the "amount" of all orders whose "customer" is the "id" of a customer with the "country" "${country}", and report the sum with report_total. Answer "done" when it is reported.`,
     tools: {
-      list_orders: { description: "Returns all orders.", input: {}, run: () => list },
-      list_customers: { description: "Returns all customers.", input: {}, run: () => customers },
-      report_total: {
-        description: "Reports a sum.",
-        input: { total: z.number() },
-        run: () => ({ reported: true }),
-      },
+      list_orders: returning(list, "Returns all orders."),
+      list_customers: returning(customers, "Returns all customers."),
+      report_total: returning({ reported: true }, "Reports a sum.", { total: z.number() }),
     },
     check: (received) => same(total, lastCall(received, "report_total")?.total),
   };
@@ -161,12 +151,8 @@ function wrongReferenceTask(seed: number): Task {
       { tool: "print_table", input: { rows: "$part_list" } },
     ],
     tools: {
-      list_parts: { description: "Returns all parts.", input: {}, run: () => parts },
-      print_table: {
-        description: "Prints records as a table.",
-        input: { rows: z.array(z.record(z.string(), z.json())) },
-        run: () => ({ printed: true }),
-      },
+      list_parts: returning(parts, "Returns all parts."),
+      print_table: returning({ printed: true }, "Prints records as a table.", { rows: recordList }),
     },
     check: (received) => intact(parts, lastCall(received, "print_table")?.rows),
   };
@@ -194,11 +180,7 @@ function distractorTask(seed: number): Task {
     family: "distractors",
     question: `Pass exactly the text between <text> and </text>, without the line breaks beside the tags, to store_text. Answer "done" when it is stored.\n<text>\n${text}\n</text>`,
     tools: {
-      store_text: {
-        description: "Stores a text.",
-        input: { text: z.string() },
-        run: () => ({ stored: true }),
-      },
+      store_text: returning({ stored: true }, "Stores a text.", { text: z.string() }),
     },
     check: (received) => intact(text, lastCall(received, "store_text")?.text),
   };

@@ -1,18 +1,10 @@
-import type { Arm, ArmName, Conversation } from "./arms.ts";
+import type { Arm, ArmName, Conversation, Steps } from "./arms.ts";
 import { type Family, recordingTools, type Task, type Verdict } from "./task.ts";
 import { APICallError, type LanguageModelV4 } from "@ai-sdk/provider";
-import { type ModelMessage, RetryError } from "ai";
+import { RetryError } from "ai";
 import { messageOf } from "../../../src/errors.ts";
 import { lookupInStore } from "../../../src/internal-tool.ts";
-import {
-  wrapModel,
-  costOf,
-  DoesNotFit,
-  Meter,
-  meterModel,
-  type MeterOptions,
-  RunStopped,
-} from "./models.ts";
+import { wrapModel, costOf, Meter, meterModel, type MeterOptions, RunStopped } from "./models.ts";
 import { scriptedModel } from "../../testing/src/testing/scripted-model.ts";
 import { type Lookup, referencesIn } from "../../../src/references.ts";
 import { json } from "../../../src/internal.ts";
@@ -22,8 +14,6 @@ type Ending =
   | "answered"
   /** The model called tools until the limit of steps. */
   | "too many steps"
-  /** A prompt was larger than the model's context. */
-  | "did not fit"
   /** The provider refused a request. */
   | "refused";
 
@@ -75,14 +65,15 @@ export async function playCell(task: Task, arm: Arm, options: PlayOptions): Prom
   const { store, readers } = conversation;
   const lookup =
     store === undefined || task.family === "distractors" ? undefined : lookupInStore(store);
-  const calls = callsIn(played.messages, task.script?.length ?? 0, lookup !== undefined);
-  const measured = await measureCalls(calls, readers, lookup);
+  const measured = await measureCalls(played.steps.slice(task.script?.length), readers, lookup);
+  const recovery = recoveryIn(callsIn(played.steps, lookup !== undefined));
   return {
     task: task.id,
     family: task.family,
     arm: arm.name,
     ...judged(played, task.check(received), measured.usedReferences === true),
     ...measured,
+    ...recovery,
     ...meter,
     cost: costOf(meter, options.budget.price),
   };
@@ -91,30 +82,29 @@ export async function playCell(task: Task, arm: Arm, options: PlayOptions): Prom
 interface Played {
   readonly ending: Ending;
   readonly why?: string;
-  readonly messages: readonly ModelMessage[];
+  readonly steps: Steps;
 }
 
 async function play(
-  { question, script = [] }: Task,
+  { question: prompt, script = [] }: Task,
   conversation: Conversation,
   options: PlayOptions & { readonly meter: Meter },
 ): Promise<Played> {
   const maxSteps = MAX_STEPS + script.length;
   const lead = scriptedModel(script);
   try {
-    const messages = await conversation.play({
+    const steps = await conversation.play({
       // The first calls follow the script.
       model: wrapModel(meterModel(options.model, options), ({ doGenerate, params }) =>
         lead.calls.length < script.length ? lead.doGenerate(params) : doGenerate(),
       ),
-      messages: [{ role: "user", content: question }],
+      prompt,
       maxSteps,
     });
-    const steps = messages.filter(({ role }) => role === "assistant").length;
-    const isOver = steps >= maxSteps && messages.at(-1)?.role === "tool";
-    return { ending: isOver ? "too many steps" : "answered", messages };
+    const isOver = steps.length >= maxSteps && steps.at(-1)?.finishReason === "tool-calls";
+    return { ending: isOver ? "too many steps" : "answered", steps };
   } catch (error) {
-    return { ...failure(error), messages: [] };
+    return { ...failure(error), steps: [] };
   }
 }
 
@@ -123,7 +113,6 @@ const REFUSED = new Set([200, 400, 413, 422]);
 
 function failure(failed: unknown): Pick<Played, "ending" | "why"> {
   const error = RetryError.isInstance(failed) ? failed.lastError : failed;
-  if (error instanceof DoesNotFit) return { ending: "did not fit", why: error.message };
   if (APICallError.isInstance(error) && REFUSED.has(error.statusCode ?? 0)) {
     return { ending: "refused", why: messageOf(error).slice(0, 200) };
   }
@@ -168,75 +157,51 @@ interface MadeCall {
   readonly input: unknown;
   /** The number of the model call that made it. */
   readonly step: number;
-  readonly isScripted: boolean;
   readonly wrong: number;
   readonly isFailed: boolean;
 }
 
 /**
- * Counts references and recoveries. `readers`: tools whose inputs are no data of the task; `lookup` finds the variables
- * of the conversation, undefined in arms without references.
+ * Counts the references that a model wrote. `readers`: tools whose inputs are no data of the task; `lookup` finds the
+ * variables of the conversation, undefined in arms without references.
  */
 async function measureCalls(
-  calls: readonly MadeCall[],
+  steps: Steps,
   readers: readonly string[],
   lookup: Lookup | undefined,
-): Promise<Pick<Cell, "references" | "usedReferences" | "recoverySteps" | "recovered">> {
+): Promise<Pick<Cell, "references" | "usedReferences">> {
+  if (lookup === undefined) return { references: { written: 0, wrong: 0 } };
   let written = 0;
   let wrong = 0;
-  for (const call of calls) {
-    if (call.isScripted || lookup === undefined) continue;
+  for (const call of callsIn(steps, true)) {
     wrong += call.wrong;
     written += call.wrong;
     if (!readers.includes(call.tool)) written += await referencesOf(call.input, lookup);
   }
-  const used = lookup === undefined ? {} : { usedReferences: written > 0 };
-  return { references: { written, wrong }, ...used, ...recoveryIn(calls) };
-}
-
-/** `scripted`: model calls at the start that a script made. Without `readsNotes`, texts that look like references are none. */
-function callsIn(
-  messages: readonly ModelMessage[],
-  scripted: number,
-  readsNotes: boolean,
-): readonly MadeCall[] {
-  const results = new Map<string, unknown>();
-  for (const { role, content } of messages) {
-    if (role !== "tool") continue;
-    for (const part of content) {
-      if (part.type === "tool-result") results.set(part.toolCallId, part.output);
-    }
-  }
-  return messages
-    .filter(({ role }) => role === "assistant")
-    .flatMap(({ content }, step) =>
-      typeof content === "string"
-        ? []
-        : content.flatMap((part) => {
-            if (part.type !== "tool-call") return [];
-            const { toolName: tool, input, toolCallId } = part;
-            const judged = judgedResult(results.get(toolCallId), readsNotes);
-            return [{ tool, input, step, isScripted: step < scripted, ...judged }];
-          }),
-    );
+  return { references: { written, wrong }, usedReferences: written > 0 };
 }
 
 const WRONG_CODES = /\b(?:variable_not_found|variable_evicted|path_not_found)\b|is not a variable/u;
 
-/** Reads a result as the model does. */
-function judgedResult(output: unknown, readsNotes: boolean): Pick<MadeCall, "wrong" | "isFailed"> {
-  if (!json.isObject(output)) return { wrong: 0, isFailed: false };
-  const { type, value } = output;
-  if (type === "error-text" || type === "error-json") {
-    const text = typeof value === "string" ? value : JSON.stringify(value);
-    // A call that is denied is not to be made again.
-    return { wrong: WRONG_CODES.test(text) ? 1 : 0, isFailed: !text.includes("tool_denied: ") };
-  }
-  const notes =
-    readsNotes && json.isObject(value) && Array.isArray(value.unresolved)
-      ? value.unresolved.length
-      : 0;
-  return { wrong: notes, isFailed: notes > 0 };
+/** Without `readsNotes`, texts that look like references are none. */
+function callsIn(steps: Steps, readsNotes: boolean): readonly MadeCall[] {
+  return steps.flatMap(({ toolCalls, toolResults, content }, step) =>
+    toolCalls.map(({ toolName: tool, input, toolCallId }) => {
+      const failed = content.find(
+        (part) => part.type === "tool-error" && part.toolCallId === toolCallId,
+      );
+      if (failed?.type === "tool-error") {
+        const text = messageOf(failed.error);
+        // A call that is denied is not to be made again.
+        const isFailed = !text.includes("tool_denied: ");
+        return { tool, input, step, wrong: WRONG_CODES.test(text) ? 1 : 0, isFailed };
+      }
+      const output: unknown = toolResults.find((one) => one.toolCallId === toolCallId)?.output;
+      const hasNotes = readsNotes && json.isObject(output) && Array.isArray(output.unresolved);
+      const wrong = hasNotes ? (output.unresolved as readonly unknown[]).length : 0;
+      return { tool, input, step, wrong, isFailed: wrong > 0 };
+    }),
+  );
 }
 
 async function referencesOf(value: unknown, lookup: Lookup): Promise<number> {

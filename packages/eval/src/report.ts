@@ -17,7 +17,6 @@ export function markdownReport(results: Results): string {
     "## Arms",
     tableOf(results, [
       ["tasks", ...arms.map(({ tasks }) => String(tasks))],
-      ["did not fit", ...arms.map(({ didNotFit }) => String(didNotFit))],
       ...Object.entries(measures).map(([name, [title, unit]]) => [
         title,
         ...arms.map((row) => shownInterval(row[name as keyof Measures], unit)),

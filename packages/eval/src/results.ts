@@ -69,7 +69,6 @@ export type Measures = { readonly [Name in keyof typeof measures]?: Interval };
 interface ArmRow extends Measures {
   readonly arm: ArmName;
   readonly tasks: number;
-  readonly didNotFit: number;
 }
 
 /** Computes all figures of finished cells. They do not depend on the order in which cells were finished. */
@@ -82,7 +81,6 @@ export function summarize(about: About, finished: readonly Cell[]): Results {
     arms: rows.map(({ arm, own }) => ({
       arm,
       tasks: own.length,
-      didNotFit: own.filter(({ ending }) => ending === "did not fit").length,
       ...measuresOf(own),
     })),
     families: rows.flatMap(({ arm, own }) =>

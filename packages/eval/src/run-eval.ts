@@ -35,7 +35,6 @@ and scripted:sloppy need no key, and measure nothing but the evaluation itself.
                                value, cap, offload, reference, sql
   --set nestful=FOLDER         also NESTFUL in this folder
   --only-sets                  no tasks but those of --set
-  --context TOKENS             of the model's window (default: 200000); longer prompts are not sent
   --concurrency N              tasks at the same time (default: 4)
   --out FOLDER                 where results are written (default: eval-results/MODEL)
 
@@ -51,7 +50,6 @@ const OPTIONS = {
   arms: { type: "string" },
   set: { type: "string" },
   "only-sets": { type: "boolean" },
-  context: { type: "string" },
   concurrency: { type: "string" },
   out: { type: "string" },
   help: { type: "boolean", short: "h" },
@@ -111,10 +109,7 @@ function optionsIn(values: ReturnType<typeof parseArgs<{ options: typeof OPTIONS
   if (values.price === undefined && !isScripted)
     throw new Error(`A run of ${model} has a budget: add its --price IN,CACHED,OUT.`);
   const price = values.price === undefined ? NOMINAL : priceIn(values.price);
-  const number = (
-    key: "count" | "seed" | "budget" | "context" | "concurrency",
-    otherwise: number,
-  ) => {
+  const number = (key: "count" | "seed" | "budget" | "concurrency", otherwise: number) => {
     const text = values[key];
     const value = text === undefined ? otherwise : Number(text);
     if (text?.trim() === "" || !(value >= 0))
@@ -147,7 +142,6 @@ function optionsIn(values: ReturnType<typeof parseArgs<{ options: typeof OPTIONS
     arms: armsNamed(values.arms?.split(",").map((word) => word.trim())),
     budget: number("budget", isScripted ? Number.POSITIVE_INFINITY : 5),
     price,
-    contextTokens: number("context", 200_000),
     concurrency: Math.max(1, number("concurrency", 4)),
     out: values.out ?? join("eval-results", model.replaceAll(/[^\w.-]+/gu, "-")),
     about,

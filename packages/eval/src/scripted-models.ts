@@ -5,8 +5,7 @@ import type {
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
-import { scriptedModel } from "../../testing/src/testing/scripted-model.ts";
-import { finish, text, toolCall } from "../../testing/src/testing/stream-parts.ts";
+import { finish, modelOf, text, toolCall } from "../../testing/src/testing/stream-parts.ts";
 import { Random } from "./random.ts";
 import { json } from "../../../src/internal.ts";
 import { type Json, parsePath, readPath } from "../../../src/references.ts";
@@ -38,25 +37,15 @@ export function skillNamed(name: string): Skill {
 
 /** A model that does the tasks from the text of its prompts alone. The same prompt has the same reply. */
 export function skillModel(skill: Skill): LanguageModelV4 {
-  const playing = (options: LanguageModelV4CallOptions) => {
+  return modelOf("scripted", skill.name, async function* (options) {
     const reply = replyTo(options, skill);
     const digest = digestOf(options.prompt).toString("hex").slice(0, 12);
-    const parts =
-      "text" in reply
-        ? [text(reply.text)]
-        : reply.calls.map(({ tool, input }, index) =>
-            toolCall(tool, input, { id: `call_${digest}_${index}` }),
-          );
-    return scriptedModel([[...parts, finish("text" in reply ? "stop" : "tool-calls")]]);
-  };
-  return {
-    specificationVersion: "v4",
-    provider: "scripted",
-    modelId: skill.name,
-    supportedUrls: {},
-    doGenerate: (options) => playing(options).doGenerate(options),
-    doStream: (options) => playing(options).doStream(options),
-  };
+    if ("text" in reply) yield* text(reply.text);
+    else
+      for (const [index, { tool, input }] of reply.calls.entries())
+        yield* toolCall(tool, input, { id: `call_${digest}_${index}` });
+    yield* finish("text" in reply ? "stop" : "tool-calls");
+  });
 }
 
 function replyTo(options: LanguageModelV4CallOptions, skill: Skill): Reply {

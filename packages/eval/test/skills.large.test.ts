@@ -12,7 +12,7 @@ const about = { byref: "", date: "", seed: 1, count: 1, isQuick: true, sets: [] 
 /** Runs tasks with a model of a known skill, and returns the results. */
 async function measured(skill: Skill, tasks: readonly Task[], words: string): Promise<Results> {
   const budget = { maximum: Infinity, price, spent: 0, reserved: 0 };
-  const options = { model: skillModel(skill), contextTokens: 200_000, budget };
+  const options = { model: skillModel(skill), budget };
   const cells = [];
   for (const task of tasks) {
     for (const arm of armsNamed(words.split(","))) cells.push(await playCell(task, arm, options));
@@ -89,14 +89,6 @@ describe("the evaluation ranks", () => {
       expect(cost?.value).toBeLessThan((copies.cost?.value ?? 0) / 2);
       expect(input?.value).toBeLessThan(copies.input?.value ?? 0);
     }
-  });
-
-  it("all arms equally for a model that makes no mistakes on small tasks", async () => {
-    const tasks = ownTasks({ isQuick: true, count: 2, seed: 3 }).filter(
-      ({ id }) => !id.includes("-48000-"),
-    );
-    const { arms } = await measured(exact, tasks, "value,cap,offload,reference,sql");
-    expect(arms.map(({ right }) => right?.value)).toEqual([1, 1, 1, 1, 1]);
   });
 
   it("SQL above reading for a sum over a result that exceeds a cap", async () => {

@@ -24,8 +24,7 @@ it("the tasks are the same for the same seed, and differ for another", () => {
 describe("a model that makes no mistakes", () => {
   const model = skillModel(exact);
   const budget = { maximum: Infinity, price, spent: 0, reserved: 0 };
-  const play = (task: Task, arm: (typeof arms)[number]) =>
-    playCell(task, arm, { model, contextTokens: 200_000, budget });
+  const play = (task: Task, arm: (typeof arms)[number]) => playCell(task, arm, { model, budget });
 
   it.each(arms.filter(({ name }) => name !== "cap").map((arm) => [arm.name, arm] as const))(
     "solves every task %s",
@@ -41,23 +40,6 @@ describe("a model that makes no mistakes", () => {
     const cells = await Promise.all(tasks.flatMap((task) => (capped ? play(task, capped) : [])));
     const failed = cells.filter(({ isRight }) => !isRight).map(({ task }) => task);
     expect(failed).toEqual(["bytes-csv-48000-7", "bytes-json-48000-7"]);
-  });
-
-  it("receives no prompt that exceeds its context", async () => {
-    const [byValue] = arms;
-    const large = tasks.find(({ id }) => id.startsWith("bytes-csv-48000"));
-    if (byValue === undefined || large === undefined) throw new Error("missing");
-    const cell = await playCell(large, byValue, {
-      model,
-      contextTokens: 4_000,
-      budget,
-    });
-    expect(cell).toMatchObject({
-      ending: "did not fit",
-      isRight: false,
-      isIntact: false,
-      calls: 1,
-    });
   });
 
   it("recovers from a wrong reference in one step", async () => {
@@ -94,7 +76,6 @@ async function played(task: Task | undefined, calls: readonly ScriptedCall[]) {
     chosen.map(async (arm) => {
       const cell = await playCell(task, arm, {
         model: scriptedModel([...calls, "done"]),
-        contextTokens: 200_000,
         budget: { maximum: Infinity, price, spent: 0, reserved: 0 },
       });
       return [cell.isRight, cell.why];

@@ -166,20 +166,19 @@ function cleaned(cell: string, { marks, hasDecimalComma }: ColumnCells): string 
   return marks.includes(",") ? `REPLACE(${text}, ',', '')` : text;
 }
 
-/** Expressions for the numbers of a column, the shortest first. The last one is right for any. */
-export function cleaningOf(name: string, cells: ColumnCells): readonly string[] {
+/** An expression for the numbers of a column, short if the words between them are few. */
+function cleaningOf(name: string, cells: ColumnCells): string {
   const column = quotedName(name);
   const { words, empty } = cells;
-  let text = column;
-  if (words.length < MAX_WORDS) {
-    for (const word of empty > 0 ? ["", ...words] : words)
-      text = `NULLIF(${text}, ${quoted(word)})`;
-  }
-  return [`CAST(${cleaned(text, cells)} AS REAL)`, numberIn(column, cells)];
+  if (words.length === MAX_WORDS || words.some(({ length }) => length > MAX_CHARS))
+    return numberIn(column, cells);
+  const others = empty > 0 ? ["", ...words] : words;
+  const text = others.reduce((inner, word) => `NULLIF(${inner}, ${quoted(word)})`, column);
+  return `CAST(${cleaned(text, cells)} AS REAL)`;
 }
 
-/** Says that a result depends on texts that were not read as numbers. `cleaning`: an expression that reads them so. */
-export function numberNote(name: string, cells: ColumnCells, cleaning: string): string {
+/** Says that a result depends on texts that were not read as numbers. */
+export function numberNote(name: string, cells: ColumnCells): string {
   const { type, numbers, formatted, count, empty, example } = cells;
   const all = count - numbers;
   const shown =
@@ -194,7 +193,7 @@ export function numberNote(name: string, cells: ColumnCells, cleaning: string): 
   const nothing = numbers + formatted === 0 && all > empty;
   const advice = nothing
     ? "It has no numbers: compare it with a text in quotes."
-    : `With numbers the result is another: write ${cleaning}.`;
+    : `With numbers the result is another: write ${cleaningOf(name, cells)}.`;
   return `${JSON.stringify(name)} is ${has}. ${advice}`;
 }
 

@@ -1,4 +1,4 @@
-import type { AliasFacts, EngineQuery, Scan } from "./query-engine.ts";
+import type { AliasFacts, EngineQuery } from "./query-engine.ts";
 
 export interface PlanLine {
   readonly id: number;
@@ -24,7 +24,13 @@ export const ROWS = "rows of ";
 /** One loop: SCAN or SEARCH, its table, and what selects its rows. */
 const LOOP = /^(SCAN|SEARCH) (.+?)(?: USING (.*)| VIRTUAL TABLE .*)?$/;
 /** Groups that a grouped SELECT is taken to return: so that joins of groups are not refused. */
-const GROUPS = 1_000;
+export const GROUPS = 1_000;
+
+/** A table that a plan reads, by its name in the statement, with the number of rows that one reading visits. */
+interface Scan {
+  readonly table: string;
+  readonly rows: number;
+}
 
 interface Bound {
   readonly visits: number;
@@ -91,7 +97,7 @@ export function planBound(lines: readonly PlanLine[], sizes: PlanSizes) {
     const rows = targets.map((target) => {
       if (target.table !== undefined) return rowsOfTable(target.table);
       const most = computed ?? Math.max(1, ...computedRows.values());
-      return Math.min(most, target.maxRows ?? (target.isGrouped === true ? GROUPS : Infinity));
+      return Math.min(most, target.maxRows ?? Infinity);
     });
     // SQLite names what has no alias. Where it computes that first, it is grouped or limited.
     return rows.length > 0 ? Math.max(...rows) : Math.min(computed ?? 1, GROUPS);

@@ -17,7 +17,6 @@ import type {
   TableShape,
 } from "./query-engine.ts";
 import { readStatement } from "./read-statement.ts";
-import { requireSmall } from "./sql-query-engine.ts";
 import * as limits from "../../../src/limits.ts";
 import type { Json } from "../../../src/references.ts";
 import { CellCounter } from "./column-cells.ts";
@@ -166,7 +165,6 @@ class OpenedDatabase {
       this.#isKnown = false;
       const answer = await this.#engine.run({ ...query, kept: others.map(([key]) => key) });
       this.#isKnown = true;
-      requireSmall(answer);
       if (answer.kind === "missing") {
         const missing = tables.filter(({ key }) => answer.keys.includes(key));
         for (const table of missing) await loadTable(this.#engine, table);

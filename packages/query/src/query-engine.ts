@@ -1,6 +1,6 @@
 import * as limits from "../../../src/limits.ts";
 import type { ColumnCells } from "./column-cells.ts";
-import { messageOf } from "../../../src/errors.ts";
+import { type ByrefError, type ErrorCode, messageOf } from "../../../src/errors.ts";
 import { withTimeLimit } from "../../../src/internal.ts";
 
 export type SqlScalar = string | number | null;
@@ -36,6 +36,8 @@ interface QueryTable {
   /** Identifies the value: the variable, its version, the path. */
   readonly key: string;
   readonly name: string;
+  /** What the statement's author calls it. */
+  readonly shown: string;
 }
 
 /** What the text of a statement says of the columns and rows that it reads. */
@@ -64,61 +66,56 @@ export interface EngineQuery extends StatementFacts {
   readonly aliases: readonly (readonly [alias: string, targets: readonly AliasFacts[]])[];
 }
 
-/** The target of an alias: a table by its name in the statement, or a part of the statement. */
+/** The target of an alias: a table by its name in the statement, or a part of the statement with its most rows. */
 export interface AliasFacts {
   readonly table?: string | undefined;
   readonly maxRows?: number | undefined;
-  readonly isGrouped?: boolean | undefined;
 }
 
 /** The outcome of a query as data, because classes of errors do not cross from one object to another. */
 export type EngineAnswer =
-  /** `records`: a JSON array of objects. */
+  /** `records`: a JSON array of objects. `notes` say where they depend on texts that were not read as numbers or NULL. */
   | {
       readonly kind: "done";
       readonly records: string;
       readonly count: number;
       readonly columns: readonly string[];
-      /** Says where the result depends on texts that were not read as numbers or NULL. */
       readonly notes: readonly string[];
     }
   /** These tables have to be loaded first. */
   | { readonly kind: "missing"; readonly keys: readonly string[] }
-  /** SQLite refuses the statement. `at`: an offset in it; `columns`: those of its tables, in their order. */
+  /** SQLite does not accept the statement. `columns`: those of its tables, in their order. */
   | {
       readonly kind: "failed";
       readonly message: string;
-      readonly at?: number | undefined;
       readonly columns: readonly (readonly string[])[];
     }
-  /** The statement may use columns that are not loaded. `table`: its position in the query. */
-  | {
-      readonly kind: "omitted";
-      readonly table: number;
-      readonly columns: number;
-      readonly first: readonly string[];
-    }
-  /** Without an estimate: it was ended because it ran too long. */
-  | {
-      readonly kind: "expensive";
-      readonly estimate?: number | undefined;
-      readonly scans: readonly Scan[];
-    }
-  | {
-      readonly kind: "large";
-      readonly limit: string;
-      readonly maximum: number;
-      readonly actual: number;
-    };
+  | Refused;
+
+/** The error of a statement that does not run, or not to its end. */
+export interface Refused extends Pick<ByrefError, "message" | "details"> {
+  readonly kind: "refused";
+  readonly code: ErrorCode;
+}
+
+export function refused({ code, message, details }: Omit<Refused, "kind">): Refused {
+  return { kind: "refused", code, message, details };
+}
+
+/** The answer to a statement that takes too much work. */
+export function tooExpensive(said: string, details: Refused["details"]): Refused {
+  return refused({
+    code: "query_too_expensive",
+    message: `${said} Join on an equality, and filter or aggregate before joining.`,
+    details: { maximum: limits.maxQueryVisits, ...details },
+  });
+}
 
 /** The answer to a query that was ended, because it ran too long. */
-export const TOO_LONG: EngineAnswer = { kind: "expensive", scans: [] };
-
-/** A table that a plan reads, with the number of rows that one reading visits. */
-export interface Scan {
-  readonly table: string;
-  readonly rows: number;
-}
+export const TOO_LONG: EngineAnswer = tooExpensive(
+  "The statement ran longer than it may, and was ended.",
+  { scans: [] },
+);
 
 /**
  * One database. Runs queries on tables that are loaded into it. It stores nothing else, may forget every table at

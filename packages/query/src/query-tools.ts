@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ByrefError, codeOf, requireAtMost } from "../../../src/errors.ts";
+import { ByrefError, requireAtMost } from "../../../src/errors.ts";
 import {
   saveTargets,
   scopes,
@@ -57,11 +57,7 @@ export interface RanQuery {
  * `query_variables`: runs SQL over variables and saves the records. Refuses guarded variables, because what a
  * statement of the model's choice counts, orders or fails on would reveal them.
  */
-export function queryTool({
-  databases,
-  wrap,
-  onQuery,
-}: QueryToolOptions): runtimeTools.RuntimeTool {
+function queryTool({ databases, wrap, onQuery }: QueryToolOptions): runtimeTools.RuntimeTool {
   return runtimeTools.runtimeTool({
     name: NAME,
     description: DESCRIPTION,
@@ -72,7 +68,10 @@ export function queryTool({
     reads: ({ sql }, syntaxes) => tablesIn(sql, syntaxes),
     async execute(input, context) {
       const { call, labels } = context;
-      const places = call.saveTo ?? placesIn(input.saveAs, call, wrap);
+      const { saveAs } = input;
+      const named = (name: string) =>
+        scopes.targetFor(targets.referenceTo(targets.targetIn(name)), wrap.store, call.scope);
+      const places = call.saveTo ?? (saveAs === undefined ? undefined : named(saveAs));
       // In code, values are parts of the statement: nothing in it is a reference.
       const syntaxes = call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
       const sources = new UrlSources();
@@ -92,12 +91,10 @@ export function queryTool({
         tool: NAME,
         toolCallId: call.toolCallId,
         // A result that is saved under its own name again replaces itself.
-        keepsVersion: input.saveAs !== undefined,
+        keepsVersion: saveAs !== undefined,
         ...(notes.length === 0 ? {} : { description: notes.join(" ") }),
         // A call from code contains values. One that replaces its own source cannot be repeated.
-        ...(call.madeOf === undefined && !variables.includes(input.saveAs ?? "")
-          ? keptInput(input)
-          : {}),
+        ...(call.madeOf === undefined && !variables.includes(saveAs ?? "") ? keptInput(input) : {}),
         ...labels.ofResult(NAME, wrap.policies?.[NAME]),
       };
       const chosen = places === undefined ? [] : saveTargets.chosenPlaces(places);
@@ -112,16 +109,6 @@ function baseOf(variables: readonly string[]): string {
   const tables = variables.map((name) => name.replace(/_\d+$/, "").replace(/_query$/, ""));
   const [first, second, ...others] = new Set(tables);
   return [first, others.length === 0 ? second : undefined, "query"].filter(Boolean).join("_");
-}
-
-function placesIn(
-  written: string | undefined,
-  { scope }: wraps.CallOptions,
-  { store }: wraps.WrapOptions,
-): saveTargets.SaveTarget | undefined {
-  return written === undefined
-    ? undefined
-    : scopes.targetFor(targets.referenceTo(targets.targetIn(written)), store, scope);
 }
 
 /** Returns the tables that a statement reads. None if it cannot be read; the call then fails. */
@@ -174,7 +161,7 @@ function modelAccess(
 }
 
 /** Finds the records to edit with the engine of queries, within its limits. */
-export function recordEdits(options: QueryToolOptions): editedValues.RecordEdits {
+function recordEdits(options: QueryToolOptions): editedValues.RecordEdits {
   return {
     resolve: (edits, { target, context }) =>
       resolvedChanges(edits, { target, context, ...options }),
@@ -199,22 +186,50 @@ async function resolvedChanges(
       throw editedValues.incomplete(index, "where and set");
     conditions.push({ where, find: await searchFor(where, editing) });
   }
-  const changes: RecordChange[] = [];
-  for (const [index, condition] of conditions.entries()) {
+  const changes: json.JsonObject[] = [];
+  for (const { set = {} } of edits) {
     const values = new Map<string, Json>();
-    for (const [column, written] of Object.entries(edits[index]?.set ?? {})) {
+    for (const [column, written] of Object.entries(set))
       values.set(column, (await context.resolve(written)).value);
-    }
-    changes.push({ ...condition, set: Object.fromEntries(values) });
+    changes.push(Object.fromEntries(values));
   }
   if (context.labels.isGuarded && changes.length > 1) {
     // The second condition would search what the first edit has put in.
     const message = "Records take a guarded value in a call with one edit.";
     throw new ByrefError("variable_sealed", message);
   }
-  const apply = (before: Json) => changedRecords(target, before, changes);
   return { kind: "records", count: changes.length, apply };
+
+  async function apply(before: Json): Promise<readonly Json[]> {
+    if (!json.isJsonArray(before)) throw noRecords(target);
+    let records: readonly Json[] = before;
+    for (const [index, { where, find }] of conditions.entries()) {
+      const set = changes[index] ?? {};
+      const found = await find(records === before ? undefined : records);
+      if (found.length === 0) {
+        const message = `No record of ${targets.referenceTo(target)} has ${characters.clip(where, 200)}. Read it with read_variable.`;
+        throw new ByrefError("edit_not_found", message);
+      }
+      const maximum = limits.maxJsonBytes;
+      const size = charsOf(records, maximum) + found.length * charsOf(set, maximum);
+      requireAtMost(["maxJsonBytes", maximum], size, "Set shorter values, or in fewer records.");
+      const changed = [...records];
+      for (const at of found) {
+        const record = changed[at];
+        if (record === undefined || !json.isJsonObject(record)) throw noRecords(target);
+        changed[at] = Object.freeze({ ...record, ...set });
+      }
+      records = Object.freeze(changed);
+    }
+    return records;
+  }
 }
+
+/**
+ * Returns the positions of the records for which a condition is true, without duplicates. `changed`: what the
+ * stored records have become; they keep their number. Throws the errors of queries.
+ */
+type FindRecords = (changed?: readonly Json[]) => Promise<readonly number[]>;
 
 async function searchFor(where: string, editing: Editing): Promise<FindRecords> {
   const { databases, wrap, onQuery, target, context } = editing;
@@ -240,9 +255,6 @@ async function searchFor(where: string, editing: Editing): Promise<FindRecords> 
         throw queryProblem(`${said} Nothing was changed.`, { sql: where });
       }
       return positionsIn(result);
-    } catch (error) {
-      if (codeOf(error) === "limit_exceeded") requireFew(error);
-      throw error;
     } finally {
       isNeeded = false;
       // The engine would keep what is stored nowhere for an hour.
@@ -279,54 +291,6 @@ function positionsIn({ records }: QueryResult): readonly number[] {
     positions.add(at);
   }
   return [...positions];
-}
-
-function requireFew(error: unknown): void {
-  const { limit, actual } = (error as Partial<ByrefError>).details ?? {};
-  if (limit !== "maxQueryRecords") return;
-  const bound = [limit, limits.maxQueryRecords] as const;
-  requireAtMost(bound, Number(actual), "Edit fewer records in one call.");
-}
-
-/**
- * Returns the positions of the records for which a condition is true, without duplicates. `changed`: what the
- * stored records have become; they keep their number. Throws the errors of queries.
- */
-type FindRecords = (changed?: readonly Json[]) => Promise<readonly number[]>;
-
-/** An edit of records: the columns to set in those for which a condition is true. */
-interface RecordChange {
-  readonly where: string;
-  readonly find: FindRecords;
-  readonly set: json.JsonObject;
-}
-
-/** See `ResolvedChanges.apply`. */
-async function changedRecords(
-  target: targets.Target,
-  before: Json,
-  changes: readonly RecordChange[],
-): Promise<readonly Json[]> {
-  if (!json.isJsonArray(before)) throw noRecords(target);
-  let records: readonly Json[] = before;
-  for (const { where, find, set } of changes) {
-    const found = await find(records === before ? undefined : records);
-    if (found.length === 0) {
-      const message = `No record of ${targets.referenceTo(target)} has ${characters.clip(where, 200)}. Read it with read_variable.`;
-      throw new ByrefError("edit_not_found", message);
-    }
-    const maximum = limits.maxJsonBytes;
-    const size = charsOf(records, maximum) + found.length * charsOf(set, maximum);
-    requireAtMost(["maxJsonBytes", maximum], size, "Set shorter values, or in fewer records.");
-    const changed = [...records];
-    for (const at of found) {
-      const record = changed[at];
-      if (record === undefined || !json.isJsonObject(record)) throw noRecords(target);
-      changed[at] = Object.freeze({ ...record, ...set });
-    }
-    records = Object.freeze(changed);
-  }
-  return records;
 }
 
 function noRecords(target: targets.Target): ByrefError {

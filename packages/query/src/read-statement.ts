@@ -2,9 +2,10 @@ import * as limits from "../../../src/limits.ts";
 import { requireAtMost } from "../../../src/errors.ts";
 import { nearest } from "../../../src/internal.ts";
 import type { Path, Syntax } from "../../../src/references.ts";
+import { GROUPS } from "./plan-bound.ts";
 import type { StatementFacts } from "./query-engine.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
-import { argumentsAt, isLongNumber, isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
+import { isLongNumber, isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
 
 /**
  * Reads a SQL statement. Throws `bad_query`, also for a misspelled SELECT, `query_not_allowed` for anything but one
@@ -17,18 +18,12 @@ export function readStatement(sql: string, syntaxes: readonly Syntax[]): Stateme
   return new StatementReader(sql, tokens).read();
 }
 
-interface FoundTable {
-  readonly token: Token;
-  readonly group: SelectGroup;
-  readonly alias: { readonly name: string; readonly isWritten: boolean } | undefined;
-}
-
 /** Reads the tokens once, from left to right, with the parentheses that are open. */
 class StatementReader {
   readonly #sql: string;
   readonly #tokens: readonly Token[];
   readonly #root = new SelectGroup();
-  readonly #found: FoundTable[] = [];
+  readonly #found: { readonly use: TableUse; readonly group: SelectGroup }[] = [];
   readonly #parameters: ParameterUse[] = [];
   readonly #aliases = new Map<string, AliasTarget[]>();
   #group = this.#root;
@@ -122,10 +117,7 @@ class StatementReader {
     const { value = word, start } = this.#tokens[at] ?? {};
     if (FORBIDDEN_FUNCTIONS.has(word)) throw this.#notAllowed(`${value} is not allowed.`, start);
     if (MISSING.test(word)) throw this.#problem(`no such function: ${value}.`, start);
-    const { select } = this.#group;
-    const isScalar =
-      (word === "MIN" || word === "MAX") && argumentsAt(this.#tokens, at + 1).length > 1;
-    if (AGGREGATES.has(word) && !isScalar) select.hasAggregate = true;
+    if (AGGREGATES.has(word)) this.#group.select.hasAggregate = true;
   }
 
   #sign(value: string, at: number): void {
@@ -167,24 +159,19 @@ class StatementReader {
     const group = this.#group;
     group.expectsTable = false;
     const isIn = this.#tokens[at - 1]?.word === "IN";
-    const following = this.#tokens[at + 1];
-    if (isSign(following, "(")) return this.#tableFunction(token);
-    const written = isIn ? undefined : aliasAt(this.#tokens, at + 1);
-    const alias = { name: written ?? ownAliasOf(token), isWritten: written !== undefined };
-    this.#found.push({ token, group, alias: isIn ? undefined : alias });
-    this.#countTable();
-  }
-
-  #tableFunction(token: Token): void {
-    if (!TABLE_FUNCTIONS.has(token.word)) {
+    requireAtMost("maxStatementTables", ++this.#tableCount, "Query fewer tables at once.");
+    if (this.#isSign(at + 1, "(")) {
+      if (TABLE_FUNCTIONS.has(token.word)) return;
       const said = `${token.value} is not a table function; there are json_each and json_tree.`;
       throw this.#notAllowed(said, token.start);
     }
-    this.#countTable();
-  }
-
-  #countTable(): void {
-    requireAtMost("maxStatementTables", ++this.#tableCount, "Query fewer tables at once.");
+    const written = isIn ? undefined : aliasAt(this.#tokens, at + 1);
+    const alias = isIn ? undefined : (written ?? ownAliasOf(token));
+    const { name, path } = token.reference ?? { name: token.value, path: [] };
+    this.#found.push({
+      group,
+      use: { name, path, token, alias, isAliased: written !== undefined },
+    });
   }
 
   #addAlias(alias: string, target: AliasTarget): void {
@@ -207,21 +194,14 @@ class StatementReader {
 
   /** Separates the tables that WITH defines from variables, and checks recursion. */
   #resolve(): readonly TableUse[] {
-    const tables: TableUse[] = [];
-    for (const { token, group, alias } of this.#found) {
-      const definition = token.kind === "reference" ? undefined : group.definitionOf(token.value);
-      if (definition !== undefined) {
-        if (alias !== undefined) this.#addAlias(alias.name, definition);
-        if (group.isWithin(definition)) this.#requireLimit(token, definition);
-        continue;
-      }
-      const { name, path } = token.reference ?? { name: token.value, path: [] };
-      const isAliased = alias?.isWritten === true;
-      const use = { name, path, token, group, alias: alias?.name, isAliased };
-      tables.push(use);
-      if (alias !== undefined) this.#addAlias(alias.name, use);
-    }
-    return tables;
+    return this.#found.flatMap(({ use, group }) => {
+      const { token, name, alias } = use;
+      const definition = token.kind === "reference" ? undefined : group.definitionOf(name);
+      if (alias !== undefined) this.#addAlias(alias, definition ?? use);
+      if (definition === undefined) return use;
+      if (group.isWithin(definition)) this.#requireLimit(token, definition);
+      return [];
+    });
   }
 
   #requireLimit(token: Token, definition: SelectGroup): void {
@@ -336,7 +316,6 @@ export interface TableUse {
   readonly name: string;
   readonly path: Path;
   readonly token: Token;
-  readonly group: SelectGroup;
   /** Undefined where a table has no alias: behind IN. */
   readonly alias: string | undefined;
   /** True if the statement itself contains the alias. */
@@ -393,7 +372,7 @@ export class SelectGroup {
   /** The maximum number of records that it returns, as far as the text shows. */
   get maxRows(): number | undefined {
     const isOne = this.hasAggregate && !this.isGrouped && !this.hasWindow && !this.isCompound;
-    return isOne ? 1 : this.limit;
+    return isOne ? 1 : (this.limit ?? (this.isGrouped ? GROUPS : undefined));
   }
 
   /** Reads a number behind LIMIT. Of LIMIT 5, 10 nothing is known. */

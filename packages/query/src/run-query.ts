@@ -1,4 +1,4 @@
-import { ByrefError, limitExceeded } from "../../../src/errors.ts";
+import { ByrefError } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import { formatPath, type Json, type Path, type Syntax } from "../../../src/references.ts";
 import {
@@ -21,8 +21,8 @@ import {
   mayHaveHalf,
   type QueryDatabases,
 } from "./query-databases.ts";
-import type { AliasFacts, EngineAnswer, EngineQuery } from "./query-engine.ts";
-import type { Token } from "./sql-tokens.ts";
+import type { AliasFacts, EngineAnswer } from "./query-engine.ts";
+import { identifier, isLongNumber, isSign, type Token } from "./sql-tokens.ts";
 import {
   type AliasTarget,
   type ParameterUse,
@@ -30,7 +30,6 @@ import {
   type Statement,
   type TableUse,
 } from "./read-statement.ts";
-import { type Rewritten, rewrite } from "./rewrite-statement.ts";
 
 /** The store and databases of a query, and the variables that it may read. */
 export interface QueryAccess {
@@ -82,14 +81,50 @@ export async function prepareQuery(
   access: QueryAccess,
 ): Promise<(replacing?: Replacing) => Promise<QueryResult>> {
   requireWellFormed(sql, "SQL");
-  const query = new Query(access.databases.reader(sql, access.syntaxes), access);
-  const resolved = await query.resolve();
-  return (replacing) => query.run(resolved, replacing);
-}
-
-interface Resolved {
-  readonly rewritten: Rewritten;
-  readonly parameters: readonly string[];
+  const { databases, most, first, table: use } = access;
+  const statement = databases.reader(sql, access.syntaxes);
+  const found = findTables(statement, access);
+  const { parameters, texts } = await resolveParameters(statement, access);
+  const nameOf = (use: TableUse) => found.get(use)?.alias ?? use.name;
+  const factsOf = (target: AliasTarget): AliasFacts =>
+    target instanceof SelectGroup
+      ? json.compact({ maxRows: target.maxRows })
+      : { table: nameOf(target) };
+  const query = {
+    sql: rewrite(statement, nameOf, texts),
+    ...(first && { position: POSITION }),
+    parameters,
+    aliases: Array.from(
+      statement.aliases,
+      ([name, targets]) => [name, targets.map(factsOf)] as const,
+    ),
+    ...statement.facts,
+  };
+  return async (replacing) => {
+    const tables = [...new Set(found.values())].map((table, at) =>
+      at === 0 ? { ...table, ...replacing } : table,
+    );
+    const named = tables.map((table) => ({
+      key: table.key,
+      name: table.alias,
+      shown: `${table.name}${formatPath(table.path)}`,
+    }));
+    const sources = tables.map((table, at) =>
+      sourceOf(table, access, at === 0 ? replacing : undefined),
+    );
+    const answer = await databases.run({ ...query, tables: named }, sources, most);
+    // The variables may have become guarded meanwhile.
+    for (const target of tables) use(target);
+    if (answer.kind === "refused")
+      throw new ByrefError(answer.code, answer.message, answer.details);
+    if (answer.kind === "missing") throw new ByrefError("internal", "The query has no answer.");
+    if (answer.kind === "done") {
+      const { kind: _, ...result } = answer;
+      return { ...result, variables: [...new Set(tables.map(({ name }) => name))] };
+    }
+    const columns = named.map(({ shown }, at) => [shown, withIndex(answer.columns[at] ?? [])]);
+    throw explainedProblem(answer.message, statement, Object.fromEntries(columns));
+  };
 }
 
 /** A table of a query: a variable or a part of it. */
@@ -100,200 +135,132 @@ interface Table extends targets.Target {
   readonly read: sequences.ReadTarget;
 }
 
-class Query {
-  readonly #statement: Statement;
-  readonly #access: QueryAccess;
-  readonly #tables: ReadonlyMap<TableUse, Table>;
-
-  constructor(statement: Statement, access: QueryAccess) {
-    this.#statement = statement;
-    this.#access = access;
-    this.#tables = this.#findTables();
-  }
-
-  async run({ rewritten, parameters }: Resolved, replacing?: Replacing): Promise<QueryResult> {
-    const [first, ...others] = this.#distinctTables;
-    const tables = first === undefined ? [] : [{ ...first, ...replacing }, ...others];
-    const query = {
-      sql: rewritten.sql,
-      tables: tables.map(({ key, alias: name }) => ({ key, name })),
-      ...(this.#access.first && { position: POSITION }),
-      parameters,
-      aliases: this.#aliases,
-      ...this.#statement.facts,
-    };
-    const { databases, most } = this.#access;
-    const sources = tables.map((table, at) =>
-      this.#sourceOf(table, at === 0 ? replacing : undefined),
-    );
-    const answer = await databases.run(query, sources, most);
-    // The variables may have become guarded meanwhile.
-    for (const target of tables) this.#access.table(target);
-    if (answer.kind !== "done") throw this.#problem(answer, { rewritten, tables });
-    const { kind: _, ...result } = answer;
-    return { ...result, variables: [...new Set(tables.map(({ name }) => name))] };
-  }
-
-  get #aliases(): EngineQuery["aliases"] {
-    const factsOf = (target: AliasTarget): AliasFacts =>
-      target instanceof SelectGroup
-        ? json.compact({ maxRows: target.maxRows, isGrouped: target.isGrouped })
-        : { table: this.#aliasOf(target) };
-    return Array.from(this.#statement.aliases, ([name, all]) => [name, all.map(factsOf)]);
-  }
-
-  #aliasOf(use: TableUse): string {
-    return this.#tables.get(use)?.alias ?? use.name;
-  }
-
-  get #distinctTables(): readonly Table[] {
-    return [...new Map([...this.#tables.values()].map((table) => [table.key, table])).values()];
-  }
-
-  #sourceOf(table: Table, replacing: Replacing | undefined): AuthorizedTable {
-    const { store } = this.#access;
-    const { info, path, key, read } = table;
-    const own = authorityOf(info);
-    if (own === undefined)
-      throw new ByrefError("variable_secret", `$${info.name} is secret: it is no table.`);
-    // A value that a call has composed may have parts of untrusted ones.
-    const authority = replacing !== undefined && own === "trusted" ? "visible" : own;
-    const isCurrent = () => {
-      const now = store.info(info.name);
-      const needed = now && authorityOf(now);
-      if (now === undefined || needed === undefined) return false;
-      if (AUTHORITIES.indexOf(needed) > AUTHORITIES.indexOf(authority)) return false;
-      return replacing?.isNeeded() ?? tableKey(now, path) === key;
-    };
-    return { store, target: table, read, key, authority, isCurrent };
-  }
-
-  #findTables(): ReadonlyMap<TableUse, Table> {
-    const { tables: uses, tokens } = this.#statement;
-    let mark = "$";
-    while (tokens.some(({ value, kind }) => kind !== "reference" && value.includes(mark)))
-      mark += "$";
-    const found = new Map<string, Table>();
-    const { first, read } = this.#access;
-    return new Map(
-      uses.map((written, at) => {
-        const use = at === 0 ? { ...written, ...first } : written;
-        const { path } = use;
-        const info = this.#variableOf(use);
-        const key = tableKey(info, path);
-        const table = found.get(key) ?? {
-          name: info.name,
-          path,
-          info,
-          key,
-          alias: `${mark}${found.size + 1}`,
-          read,
-        };
-        found.set(key, table);
-        return [written, table];
-      }),
-    );
-  }
-
-  #variableOf({ name, path, token }: TableUse): VariableInfo {
-    const known = this.#nameOf(name);
-    if (known === undefined) throw this.#unknown(name, token);
-    const info = this.#access.table({ name: known, path });
-    if (info.type !== "bytes") return info;
-    throw new ByrefError(
-      "not_queryable",
-      `$${info.name} is bytes (${info.mediaType}), not a table. Pass it to a tool by reference.`,
-    );
-  }
-
-  #unknown(name: string, { kind, start }: Token): ByrefError {
-    const { store } = this.#access;
-    const names = store.list({ last: limits.maxItems }).map((info) => info.name);
-    const said = `There is no ${kind === "reference" ? "variable" : "table"} ${name}.`;
-    const similar = nearest(name, names.reverse());
-    const newest = similar.length > 0 ? [] : newestVisible(store).map((info) => info.name);
-    const others = newest.length === 0 ? "" : ` The newest variables are ${newest.join(", ")}.`;
-    return queryProblem(`${said}${others}`, { sql: this.#statement.sql, at: start, near: similar });
-  }
-
-  /** SQL does not distinguish capitals: a name finds a variable if only one fits. Throws if it was evicted. */
-  #nameOf(name: string): string | undefined {
-    const { store } = this.#access;
-    if (store.glance(name) !== undefined) return name;
-    if (store.tombstone(name) !== undefined) targets.existing(store, name);
-    const same = store.list().filter((info) => info.name.toLowerCase() === name.toLowerCase());
-    return same.length === 1 ? same[0]?.name : undefined;
-  }
-
-  async resolve(): Promise<Resolved> {
-    const texts = new Map<ParameterUse, string>();
-    const parameters: string[] = [];
-    for (const use of this.#statement.parameters) {
-      const { token } = use;
-      const value = await this.#access.parameter(token.value);
-      if (value === undefined) {
-        const name = token.reference?.name ?? token.value;
-        if (this.#access.store.tombstone(name) !== undefined)
-          targets.existing(this.#access.store, name);
-        throw this.#unknown(name, token);
+/** Finds the variables of a statement's tables. Throws for what is none, or must not be read. */
+function findTables(
+  { sql, tables: uses, tokens }: Statement,
+  { store, first, read, table }: QueryAccess,
+): ReadonlyMap<TableUse, Table> {
+  let mark = "$";
+  while (tokens.some(({ value, kind }) => kind !== "reference" && value.includes(mark)))
+    mark += "$";
+  const found = new Map<string, Table>();
+  return new Map(
+    uses.map((written, at) => {
+      const { name, path, token } = at === 0 ? { ...written, ...first } : written;
+      const known = nameOf(name, store);
+      if (known === undefined) throw unknownName(name, token, { sql, store });
+      const info = table({ name: known, path });
+      if (info.type === "bytes") {
+        const message = `$${info.name} is bytes (${info.mediaType}), not a table. Pass it to a tool by reference.`;
+        throw new ByrefError("not_queryable", message);
       }
-      const { text, bound } = literalOf(value, use.isList);
-      if (mayHaveHalf(bound ?? "")) requireWellFormed(value, "SQL", token.reference?.path);
-      texts.set(use, text);
-      if (bound !== undefined) parameters.push(bound);
-    }
-    const rewritten = rewrite(this.#statement, {
-      nameOf: (use) => this.#aliasOf(use),
-      textOf: (use) => texts.get(use) ?? "NULL",
-    });
-    return { rewritten, parameters };
-  }
-
-  #problem(
-    answer: Exclude<EngineAnswer, { kind: "done" }>,
-    { rewritten, tables }: { readonly rewritten: Rewritten; readonly tables: readonly Table[] },
-  ): ByrefError {
-    if (answer.kind === "expensive") return this.#tooExpensive(answer);
-    if (answer.kind === "omitted") return tooManyColumns(answer, tables);
-    if (answer.kind !== "failed") return new ByrefError("internal", "The query has no answer.");
-    const columns = Object.fromEntries(
-      tables.map(({ name, path }, at) => [
-        `${name}${formatPath(path)}`,
-        withIndex(answer.columns[at] ?? []),
-      ]),
-    );
-    const at = answer.at === undefined ? undefined : rewritten.writtenOffset(answer.at);
-    return explainedProblem(answer.message, this.#statement, columns, at);
-  }
-
-  #tooExpensive({ estimate, scans }: Extract<EngineAnswer, { kind: "expensive" }>): ByrefError {
-    const names = new Map(this.#distinctTables.map((table) => [table.alias, table]));
-    const shown = scans.map(({ table, rows }) => {
-      const { name, path } = names.get(table) ?? { name: table, path: [] };
-      return { table: `${name}${formatPath(path)}`, rows: Math.round(rows) };
-    });
-    const maximum = limits.maxQueryVisits;
-    const listed = shown.map(({ table, rows }) => `${table}: ${rows}`).join(", ");
-    const advice = "Join on an equality, and filter or aggregate before joining.";
-    if (estimate === undefined) {
-      const message = `The statement ran longer than it may, and was ended. ${advice}`;
-      return new ByrefError("query_too_expensive", message, { maximum, scans: shown });
-    }
-    const message = `The statement would visit about ${estimate} rows, and may visit ${maximum} (rows for each reading: ${listed}). ${advice}`;
-    return new ByrefError("query_too_expensive", message, { estimate, maximum, scans: shown });
-  }
+      const key = tableKey(info, path);
+      const alias = `${mark}${found.size + 1}`;
+      const own = found.get(key) ?? { name: info.name, path, info, key, alias, read };
+      found.set(key, own);
+      return [written, own];
+    }),
+  );
 }
 
-function tooManyColumns(
-  { table, columns, first }: Extract<EngineAnswer, { kind: "omitted" }>,
-  tables: readonly Table[],
+/** SQL does not distinguish capitals: a name finds a variable if only one fits. Throws if it was evicted. */
+function nameOf(name: string, store: stores.Variables): string | undefined {
+  if (store.glance(name) !== undefined) return name;
+  if (store.tombstone(name) !== undefined) targets.existing(store, name);
+  const same = store.list().filter((info) => info.name.toLowerCase() === name.toLowerCase());
+  return same.length === 1 ? same[0]?.name : undefined;
+}
+
+function unknownName(
+  name: string,
+  { kind, start }: Token,
+  { sql, store }: { readonly sql: string; readonly store: stores.Variables },
 ): ByrefError {
-  const { name, path } = tables[table] ?? { name: "", path: [] };
-  const maximum = limits.maxQueryColumns;
-  const part = formatPath([...path, { each: true }, { key: first[0] ?? "" }]);
-  const rest = columns - maximum - first.length;
-  const advice = `The last ones are no columns here: ${first.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}. Name the columns that you need, or query one of these as FROM $${name}${part}.`;
-  return limitExceeded("maxQueryColumns", { maximum, actual: columns, advice });
+  const names = store.list({ last: limits.maxItems }).map((info) => info.name);
+  const said = `There is no ${kind === "reference" ? "variable" : "table"} ${name}.`;
+  const similar = nearest(name, names.reverse());
+  const newest = similar.length > 0 ? [] : newestVisible(store).map((info) => info.name);
+  const others = newest.length === 0 ? "" : ` The newest variables are ${newest.join(", ")}.`;
+  return queryProblem(`${said}${others}`, { sql, at: start, near: similar });
+}
+
+function sourceOf(
+  { info, path, key, read, name }: Table,
+  { store }: QueryAccess,
+  replacing: Replacing | undefined,
+): AuthorizedTable {
+  const own = authorityOf(info);
+  if (own === undefined)
+    throw new ByrefError("variable_secret", `$${info.name} is secret: it is no table.`);
+  // A value that a call has composed may have parts of untrusted ones.
+  const authority = replacing !== undefined && own === "trusted" ? "visible" : own;
+  const isCurrent = () => {
+    const now = store.info(info.name);
+    const needed = now && authorityOf(now);
+    if (now === undefined || needed === undefined) return false;
+    if (AUTHORITIES.indexOf(needed) > AUTHORITIES.indexOf(authority)) return false;
+    return replacing?.isNeeded() ?? tableKey(now, path) === key;
+  };
+  return { store, target: { name, path }, read, key, authority, isCurrent };
+}
+
+/** Reads the values of a statement's references. Returns the SQL that is in their places, and what SQLite binds. */
+async function resolveParameters(
+  { sql, parameters: uses }: Statement,
+  { store, parameter }: QueryAccess,
+) {
+  const texts = new Map<ParameterUse, string>();
+  const parameters: string[] = [];
+  for (const use of uses) {
+    const { token } = use;
+    const value = await parameter(token.value);
+    if (value === undefined) {
+      const name = token.reference?.name ?? token.value;
+      if (store.tombstone(name) !== undefined) targets.existing(store, name);
+      throw unknownName(name, token, { sql, store });
+    }
+    const { text, bound } = literalOf(value, use.isList);
+    if (mayHaveHalf(bound ?? "")) requireWellFormed(value, "SQL", token.reference?.path);
+    texts.set(use, text);
+    if (bound !== undefined) parameters.push(bound);
+  }
+  return { texts, parameters };
+}
+
+/**
+ * Puts the names of tables and the values of references into a statement. Quoted names are quoted such that
+ * SQLite does not read an unknown one as a string, and `index`, a keyword, is quoted.
+ */
+function rewrite(
+  { sql, end, tokens, tables, parameters }: Statement,
+  nameOf: (use: TableUse) => string,
+  texts: ReadonlyMap<ParameterUse, string>,
+): string {
+  const put = new Map<number, { readonly end: number; readonly text: string }>();
+  for (const [at, { kind, start, end, value, word }] of tokens.entries()) {
+    if (kind === "name" && (word === "" || word === "INDEX"))
+      put.set(start, { end, text: identifier(value) });
+    else if (kind === "value" && isLongNumber(value) && !isSign(tokens[at - 1], "-"))
+      put.set(start, { end, text: `'${value}'` });
+  }
+  for (const use of tables) {
+    const { token, alias, isAliased } = use;
+    const name = identifier(nameOf(use));
+    const isShown = alias !== undefined && !isAliased;
+    put.set(token.start, {
+      end: token.end,
+      text: isShown ? `${name} AS ${identifier(alias)}` : name,
+    });
+  }
+  for (const use of parameters)
+    put.set(use.start, { end: use.end, text: ` ${texts.get(use) ?? "NULL"} ` });
+  let rewritten = "";
+  let from = 0;
+  for (const [start, piece] of [...put].sort(([a], [b]) => a - b)) {
+    rewritten += sql.slice(from, start) + piece.text;
+    from = piece.end;
+  }
+  return rewritten + sql.slice(from, end);
 }
 
 /**
@@ -327,19 +294,16 @@ function scalarOf(value: Json): { text: string; bound?: string } {
 }
 
 /** Turns SQLite's message into `bad_query`: with the place, similar names, and what to write instead. */
-function explainedProblem(
-  message: string,
-  { sql, tokens }: Statement,
-  tables: TableColumns,
-  position: number | undefined,
-): ByrefError {
+function explainedProblem(message: string, { sql, tokens }: Statement, tables: TableColumns) {
   const name = nameIn(message);
-  const same = tokens.find(({ value }) => value.toLowerCase() === name?.toLowerCase());
-  const at = position ?? same?.start;
+  const [same, another] = tokens.filter(({ value }) => value.toLowerCase() === name?.toLowerCase());
+  const isSyntax = message.startsWith("near ");
+  // A column that does not exist is wrong in all places, a word only in one.
+  const at = isSyntax && another !== undefined ? undefined : same?.start;
   const known = new Set(Object.values(tables).flat());
   const isColumn = message.startsWith("no such column");
   const near = isColumn && name !== undefined ? nearest(name, known) : [];
-  const isKeyword = message.startsWith("near ") && name !== undefined && known.has(name);
+  const isKeyword = isSyntax && name !== undefined && known.has(name);
   const hint = isKeyword ? ` As a column it is written "${name}".` : "";
   return queryProblem(`${message}.${hint}`, { sql, at, tables, near });
 }

@@ -1,8 +1,8 @@
-import { limitExceeded, messageOf } from "../../../src/errors.ts";
+import { limitExceeded, maxima, messageOf } from "../../../src/errors.ts";
+import { formatPath } from "../../../src/references.ts";
 import * as limits from "../../../src/limits.ts";
 import { type CellUse, cellUses, type Instruction, markCell, TRUTH } from "./cell-uses.ts";
 import {
-  cleaningOf,
   type ColumnCells,
   emptyNote,
   isMostlyNumbers,
@@ -14,16 +14,19 @@ import {
   typedCell,
   useNotes,
 } from "./column-cells.ts";
-import type {
-  EngineAnswer,
-  EngineQuery,
-  QueryDatabase,
-  QueryEngine,
-  TableChunk,
-  TableShape,
+import {
+  type EngineAnswer,
+  type EngineQuery,
+  type QueryDatabase,
+  type QueryEngine,
+  type Refused,
+  refused,
+  type TableChunk,
+  type TableShape,
+  tooExpensive,
 } from "./query-engine.ts";
 import { CHUNKS, ELEMENTS, planBound, type PlanLine, ROWS } from "./plan-bound.ts";
-import { identifier } from "./rewrite-statement.ts";
+import { identifier } from "./sql-tokens.ts";
 
 /**
  * Runs queries in SQLite. A table is loaded as chunks of JSON, a row each, because rows are what is billed. A small one
@@ -50,11 +53,11 @@ export class SqlQueryEngine implements QueryEngine {
       const table = this.#found.get(key);
       return table === undefined ? [] : [[name, this.#used(table)] as const];
     });
-    const answer = new Run(this.#database, { query, tables: new Map(tables) }).answer();
-    if (answer.kind !== "expensive") return answer;
+    const answer = new Run(this.#database, query, new Map(tables)).answer();
+    if (answer.kind !== "refused" || answer.code !== "query_too_expensive") return answer;
     // SQLite has indexes for what it computes from chunks, and none of these tables.
     const chunks = tables.map(([name, table]) => [name, { ...table, isReal: false }] as const);
-    return new Run(this.#database, { query, tables: new Map(chunks) }).answer();
+    return new Run(this.#database, query, new Map(chunks)).answer();
   }
 
   async add(key: string, { first, json, shape }: TableChunk): Promise<void> {
@@ -150,31 +153,22 @@ export class SqlQueryEngine implements QueryEngine {
   }
 }
 
-interface Running {
-  readonly query: EngineQuery;
-  /** Tables by their names in the statement. */
-  readonly tables: ReadonlyMap<string, LoadedTable>;
-  /** Columns whose cells are read in another way. */
-  readonly readings?: readonly Reading[] | undefined;
-}
-
-/** A column of a statement's table, and what to read in place of its cells. */
-interface Reading {
-  readonly table: string;
-  readonly at: number;
-  readonly cellOf: (cell: string) => string;
-}
-
-/** A column that a statement may take for what it is not. */
-interface Suspect extends Reading {
+/** A column that a statement uses. `id`: unique in the statement. */
+interface UsedColumn {
+  readonly id: string;
   readonly name: string;
   readonly cells: ColumnCells;
-  /** True if it is about numbers, false if about empty texts. */
-  readonly isNumber: boolean;
 }
 
-interface UsedColumn extends Omit<Suspect, "cellOf" | "isNumber"> {
-  readonly uses: ReadonlySet<CellUse>;
+/** What to read in place of the cells of columns, by their ids. */
+type Readings = ReadonlyMap<string, (cell: string) => string>;
+
+/** A column that a statement may take for what it is not. */
+interface Suspect {
+  readonly id: string;
+  /** What is meant, perhaps. */
+  readonly read: (cell: string) => string;
+  readonly note: string;
 }
 
 /** Columns that are tried one by one to find on which of them a result depends. */
@@ -184,62 +178,109 @@ const CHARS_OF_ELEMENT = 2;
 
 class Run {
   readonly #database: QueryDatabase;
-  readonly #running: Running;
+  readonly #query: EngineQuery;
+  /** Tables by their names in the statement. */
+  readonly #tables: ReadonlyMap<string, LoadedTable>;
+  readonly #columns: readonly UsedColumn[];
+  readonly #uses: ReadonlyMap<string, ReadonlySet<CellUse>>;
+  readonly #readings: Readings;
   readonly #views: string;
 
-  constructor(database: QueryDatabase, running: Running) {
+  /** `readings`: of a run whose result is compared with another one's. */
+  constructor(
+    database: QueryDatabase,
+    query: EngineQuery,
+    tables: ReadonlyMap<string, LoadedTable>,
+    readings?: Readings,
+  ) {
     this.#database = database;
-    this.#running = running;
-    const { readings = [], query } = running;
-    this.#views = this.#viewsWith((table, at) => {
-      const { cellOf } = readings.find((one) => one.table === table && one.at === at) ?? {};
-      return cellOf ?? this.#truthOf(table, at);
-    }, query.isJoin);
+    this.#query = query;
+    this.#tables = tables;
+    this.#columns = Array.from(tables, ([table, { columns, cells = [] }]) =>
+      columns.flatMap((name, at) => {
+        const own = cells[at];
+        const isUsed = query.usesAllColumns || query.names.includes(name.toLowerCase());
+        return isUsed && own !== undefined ? [{ id: idOf(table, at), name, cells: own }] : [];
+      }),
+    ).flat();
+    const truths = new Map(
+      this.#columns.flatMap(({ id, cells }) => (cells.type === "truth" ? [[id, truthOf]] : [])),
+    );
+    this.#uses = readings === undefined ? this.#usesWith(truths) : new Map();
+    // TRUE and FALSE are 1 and 0, unless the statement compares them with texts.
+    const isText = (id: string) => this.#uses.get(id)?.has("truths") === true;
+    this.#readings = readings ?? new Map([...truths].filter(([id]) => !isText(id)));
+    this.#views = this.#viewsWith(this.#readings, query.isJoin);
   }
 
-  /** The definitions of the tables, with what to read in place of the cells of their columns. */
-  #viewsWith(
-    cellOf: (table: string, at: number) => (cell: string) => string,
-    isRepeated: boolean,
-  ): string {
-    const { tables, query } = this.#running;
-    const columns = query.usesAllColumns ? undefined : query.names;
-    const [first] = query.tables;
-    const views = Array.from(tables, ([name, table]) =>
-      viewOf(table, {
-        columns,
-        isRepeated,
-        name,
-        position: name === first?.name ? query.position : undefined,
-        cellOf: (cell, at) => cellOf(name, at)(cell),
-      }),
-    );
+  /** Returns the uses of the columns with texts or booleans. */
+  #usesWith(truths: Readings): ReadonlyMap<string, ReadonlySet<CellUse>> {
+    const namesTruth = this.#texts.some((text) => TRUTH.test(text));
+    const marked = this.#columns.filter(({ cells: { type, booleans } }) => {
+      const isTruth = namesTruth && (type === "truth" || booleans > 0);
+      return type === "text" || type === "mixed" || isTruth;
+    });
+    if (marked.length === 0) return new Map();
+    const readings = new Map(truths);
+    const cleanable = new Set<string>();
+    for (const { id, cells } of marked) {
+      if (!cells.hasDecimalComma) cleanable.add(id);
+      readings.set(id, (cell) =>
+        cells.type === "number" ? markCell(cell, id) : typedCell(markCell(cell, id), cells),
+      );
+    }
+    const views = this.#viewsWith(readings, false);
+    try {
+      const explained = `EXPLAIN ${views}SELECT * FROM (\n${this.#query.sql}\n)`;
+      return cellUses(this.#rows<Instruction>(explained), (id) => cleanable.has(id));
+    } catch {
+      // The statement is wrong, or exceeds a limit with its marks.
+      return new Map();
+    }
+  }
+
+  /** The definitions of the tables. `isRepeated`: the statement reads more than one, or one more than once. */
+  #viewsWith(readings: Readings, isRepeated: boolean): string {
+    const views = Array.from(this.#tables, ([name, table]) => {
+      const isComputed = isRepeated && !table.isReal;
+      return `${identifier(name)} AS ${isComputed ? "" : "NOT "}MATERIALIZED (${this.#selectOf(name, table, readings)})`;
+    });
     return views.length === 0 ? "" : `WITH ${views.join(",\n")}\n`;
   }
 
-  /** TRUE and FALSE are 1 and 0, unless the statement compares them with texts. */
-  #truthOf(table: string, at: number): (cell: string) => string {
-    const isTruth = this.#running.tables.get(table)?.cells?.[at]?.type === "truth";
-    const isText = (one: UsedColumn) =>
-      one.table === table && one.at === at && one.uses.has("truths");
-    return isTruth && !(this.#namesTruth && this.#usedColumns.some(isText))
-      ? truthOf
-      : (cell) => cell;
+  /** Reads the columns of a table that the statement may use, under their names. */
+  #selectOf(table: string, loaded: LoadedTable, readings: Readings): string {
+    const { usesAllColumns, names, tables, position } = this.#query;
+    const { id, isReal, showsIndex, columns } = loaded;
+    const [chunks, elements, rows] = [CHUNKS, ELEMENTS, ROWS].map((prefix) =>
+      identifier(prefix + table),
+    );
+    const selected = columns.flatMap((column, at) => {
+      if (!usesAllColumns && !names.includes(column.toLowerCase())) return [];
+      const cell = isReal ? `${rows}.c${at}` : chunkCell(elements, loaded, at);
+      return `${readings.get(idOf(table, at))?.(cell) ?? cell} AS ${identifier(column)}`;
+    });
+    const hasIndex = columns.some((column) => column.toLowerCase() === INDEX);
+    const at = isReal ? `${rows}.i` : `${chunks}.seq + ${elements}.key`;
+    if (!hasIndex && (usesAllColumns ? showsIndex : names.includes(INDEX)))
+      selected.push(`${at} AS ${identifier(INDEX)}`);
+    // First, because SQLite renames the second of two columns with one name.
+    if (position !== undefined && table === tables[0]?.name)
+      selected.unshift(`${at} AS ${identifier(position)}`);
+    const list = selected.length === 0 ? "1 AS `·`" : selected.join(", ");
+    return isReal
+      ? `SELECT ${list} FROM ${realName(loaded)} AS ${rows}`
+      : `SELECT ${list} FROM chunk AS ${chunks} CROSS JOIN json_each(${chunks}.json) AS ${elements} WHERE ${chunks}.id = ${id} AND ${chunks}.seq >= 0`;
   }
 
   /** The texts in the statement, and those that references have. */
   get #texts(): readonly string[] {
-    const { texts, parameters } = this.#running.query;
-    return [...texts, ...parameters];
-  }
-
-  get #namesTruth(): boolean {
-    return this.#texts.some((text) => TRUTH.test(text));
+    return [...this.#query.texts, ...this.#query.parameters];
   }
 
   answer(): EngineAnswer {
     try {
-      if (this.#running.query.usesAllColumns && this.#omitted !== undefined) return this.#omitted;
+      if (this.#query.usesAllColumns && this.#omitted !== undefined) return this.#omitted;
       const refusal = this.#refusal();
       if (refusal !== undefined) return refusal;
       const read = this.#database.undone(() => this.#read());
@@ -253,150 +294,90 @@ class Run {
         notes: [...notes, ...this.#notes(records)],
       };
     } catch (error) {
-      const { message, byte } = sqliteMessage(error);
+      // Durable Objects say `message at offset 7: SQLITE_ERROR`.
+      const message = messageOf(error).replace(/(?: at offset \d+)?(?:: SQLITE_[A-Z_]+)?$/, "");
       if (message.startsWith("no such column") && this.#omitted !== undefined) return this.#omitted;
-      const explained =
-        byte === undefined ? undefined : offsetOf(`EXPLAIN QUERY PLAN ${this.#whole}`, byte);
-      const before = "EXPLAIN QUERY PLAN ".length + this.#opening.length;
-      const at = explained === undefined ? undefined : explained - before;
-      const columns = Array.from(this.#running.tables.values(), (table) => table.columns);
-      return { kind: "failed", message, columns, ...(at === undefined || at < 0 ? {} : { at }) };
+      const columns = Array.from(this.#tables.values(), (table) => table.columns);
+      return { kind: "failed", message, columns };
     }
   }
 
   /** The answer to a statement that may use columns that are not loaded. */
   get #omitted(): EngineAnswer | undefined {
-    const tables = [...this.#running.tables.values()];
-    const table = tables.findIndex(({ omitted }) => omitted !== undefined);
-    const { columns = [], omitted } = tables[table] ?? {};
-    if (omitted === undefined) return undefined;
-    const { count, first } = omitted;
-    return { kind: "omitted", table, columns: columns.length + count, first };
+    for (const [name, { columns, omitted }] of this.#tables) {
+      if (omitted === undefined) continue;
+      const { count, first } = omitted;
+      const part = formatPath([{ each: true }, { key: first[0] ?? "" }]);
+      const rest = count > first.length ? ` and ${count - first.length} more` : "";
+      const advice = `The last ones are no columns here: ${first.join(", ")}${rest}. Name the columns that you need, or query one of these as FROM $${shownName(this.#query, name)}${part}.`;
+      const [maximum, actual] = [limits.maxQueryColumns, columns.length + count];
+      return refused(limitExceeded("maxQueryColumns", { maximum, actual, advice }));
+    }
+    return undefined;
   }
 
   /** Says which columns the statement takes for what they are not. */
   #notes(records: readonly string[]): readonly string[] {
-    const columns = this.#usedColumns;
-    const said = columns.flatMap(({ name, cells, uses }) => useNotes(name, cells, uses));
-    const { query, tables } = this.#running;
-    for (const [key, column] of Array.from(tables.values(), (one) => one.renamed ?? []).flat()) {
-      if (!query.usesAllColumns && !query.names.includes(key.toLowerCase())) continue;
+    const said = this.#columns.flatMap(({ id, name, cells }) =>
+      useNotes(name, cells, this.#uses.get(id) ?? new Set()),
+    );
+    const { usesAllColumns, names } = this.#query;
+    const renamed = [...this.#tables.values()].flatMap((table) => table.renamed ?? []);
+    for (const [key, column] of renamed) {
+      if (!usesAllColumns && !names.includes(key.toLowerCase())) continue;
       const is = `${identifier(column)} has the values of the key ${identifier(key)}`;
       said.push(`${is}: for SQL, names with other capitals are one name.`);
     }
-    return [...said, ...this.#numberNotes(records, this.#suspectsAmong(columns))];
+    return [...said, ...this.#numberNotes(records)];
   }
 
   /** Runs the statement again with numbers in place of texts. Says on which columns its result depends. */
-  #numberNotes(records: readonly string[], suspects: readonly Suspect[]): readonly string[] {
-    const depends = (readings: readonly Reading[]) => {
-      const other = new Run(this.#database, {
-        ...this.#running,
-        readings: [...readings, ...(this.#running.readings ?? [])],
-      });
+  #numberNotes(records: readonly string[]): readonly string[] {
+    const suspects = this.#suspects;
+    const depends = (some: readonly Suspect[]) => {
+      const readings = new Map(this.#readings);
+      for (const { id, read } of some) readings.set(id, read);
+      const other = new Run(this.#database, this.#query, this.#tables, readings);
       if (other.#refusal() !== undefined) return false;
       const read = this.#database.undone(() => other.#read());
       return "records" in read && !isSameResult(records, read.records);
     };
     try {
       if (suspects.length === 0 || !depends(suspects)) return [];
-      const one = suspects.slice(0, MAX_SUSPECTS);
-      const found = one.length === 1 ? one : one.filter((suspect) => depends([suspect]));
-      return (found.length === 0 ? one : found).map((suspect) => this.#noteOf(suspect));
+      const few = suspects.slice(0, MAX_SUSPECTS);
+      const found = few.length === 1 ? few : few.filter((suspect) => depends([suspect]));
+      return (found.length === 0 ? few : found).map(({ note }) => note);
     } catch {
       // A statement that fails with numbers depends on the texts.
       return [];
     }
   }
 
-  #noteOf({ table, name, cells, isNumber }: Suspect): string {
-    if (!isNumber) return emptyNote(name, cells);
-    const loaded = this.#running.tables.get(table);
-    const works = (expression: string) => {
-      if (loaded === undefined) return false;
-      const view = viewOf(loaded, {
-        name: "t",
-        columns: [name.toLowerCase()],
-        isRepeated: false,
-      });
-      const number = numberIn(identifier(name), cells);
-      const { rows } = this.#database.query(
-        `WITH ${view} SELECT 1 FROM t WHERE ${expression} IS NOT ${number} LIMIT 1`,
-      );
-      return [...rows].length === 0;
-    };
-    const cleanings = cleaningOf(name, cells);
-    return numberNote(name, cells, cleanings.find(works) ?? cleanings.at(-1) ?? "");
-  }
-
   /** Columns of texts that the statement takes for numbers, or tests for NULL. */
-  #suspectsAmong(columns: readonly UsedColumn[]): readonly Suspect[] {
-    const { names } = this.#running.query;
+  get #suspects(): readonly Suspect[] {
+    const { names } = this.#query;
     // An empty text is what REPLACE puts in place of others.
     const named = this.#texts.filter((text) => text !== "" || !names.includes("replace"));
-    return columns.flatMap(({ uses, ...column }) => {
-      const { cells } = column;
-      if (cells.type === "number" || cells.type === "truth") return [];
-      const isNumber = uses.has("numbers") || (uses.has("order") && isMostlyNumbers(cells));
-      if (!isNumber && !(uses.has("nulls") && cells.empty > 0)) return [];
-      const cellOf = (cell: string) =>
-        isNumber ? numberIn(cell, cells, named) : nullIfEmpty(cell, named);
-      return { ...column, isNumber, cellOf };
+    return this.#columns.flatMap(({ id, name, cells }): readonly Suspect[] => {
+      const uses = this.#uses.get(id);
+      if (uses === undefined || cells.type === "number" || cells.type === "truth") return [];
+      if (uses.has("numbers") || (uses.has("order") && isMostlyNumbers(cells))) {
+        const read = (cell: string) => numberIn(cell, cells, named);
+        return [{ id, read, note: numberNote(name, cells) }];
+      }
+      if (!uses.has("nulls") || cells.empty === 0) return [];
+      return [{ id, read: (cell) => nullIfEmpty(cell, named), note: emptyNote(name, cells) }];
     });
-  }
-
-  /** The columns with texts or booleans that the statement uses, and how. */
-  get #usedColumns(): readonly UsedColumn[] {
-    const { tables, query } = this.#running;
-    const columns = Array.from(tables, ([table, { columns: names, cells: all = [] }]) =>
-      names.flatMap((name, at) => {
-        const cells = all[at];
-        const isUsed = query.usesAllColumns || query.names.includes(name.toLowerCase());
-        if (!isUsed || cells === undefined) return [];
-        const isText = cells.type === "text" || cells.type === "mixed";
-        const isTruth = this.#namesTruth && (cells.type === "truth" || cells.booleans > 0);
-        return isText || isTruth ? [{ table, at, name, cells }] : [];
-      }),
-    ).flat();
-    if (columns.length === 0) return [];
-    const marks = new Map(columns.map((one) => [`${one.table} ${one.at}`, one.cells]));
-    const views = this.#viewsWith((table, at) => {
-      const mark = `${table} ${at}`;
-      const cells = marks.get(mark);
-      if (cells === undefined) return this.#truthOf(table, at);
-      return (cell) =>
-        cells.type === "number" ? markCell(cell, mark) : typedCell(markCell(cell, mark), cells);
-    }, false);
-    const explained = `EXPLAIN ${views}SELECT * FROM (\n${query.sql}\n)`;
-    const isCleanable = (mark: string) => marks.get(mark)?.hasDecimalComma === false;
-    const uses = cellUses(this.#program(explained), isCleanable);
-    return columns.map((column) => {
-      const { table, at } = column;
-      return { ...column, uses: uses.get(`${table} ${at}`) ?? new Set<CellUse>() };
-    });
-  }
-
-  /** Returns nothing for a statement that exceeds a limit only with its marks. */
-  #program(explained: string): readonly Instruction[] {
-    try {
-      return this.#rows<Instruction>(explained);
-    } catch {
-      return [];
-    }
-  }
-
-  get #opening(): string {
-    return `${this.#views}SELECT * FROM (\n`;
   }
 
   get #whole(): string {
-    return `${this.#opening}${this.#running.query.sql}\n)`;
+    return `${this.#views}SELECT * FROM (\n${this.#query.sql}\n)`;
   }
 
   #refusal(): EngineAnswer | undefined {
-    const { query, tables } = this.#running;
+    const query = this.#query;
     const lines = this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
-    const shapes = [...tables.values()];
+    const shapes = [...this.#tables.values()];
     const averages = shapes.map(({ chars, rows }) => chars / Math.max(rows, 1));
     const largest = shapes.map(({ chars, largestRow = chars }) => largestRow);
     const parameters = query.parameters.map(({ length }) => length);
@@ -404,16 +385,21 @@ class Run {
       Math.max(2, ...parameters, ...chars) / CHARS_OF_ELEMENT;
     const { visits, scans } = planBound(lines, {
       query,
-      rowsOf: (name) => tables.get(name)?.rows,
+      rowsOf: (name) => this.#tables.get(name)?.rows,
       elements: elementsIn(averages),
       mostElements: elementsIn(largest),
     });
-    if (visits <= limits.maxQueryVisits) return undefined;
-    return { kind: "expensive", estimate: Math.round(visits), scans };
+    const maximum = limits.maxQueryVisits;
+    if (visits <= maximum) return undefined;
+    const estimate = Math.round(visits);
+    const shown = scans.map(({ table, rows }) => ({ table: shownName(query, table), rows }));
+    const listed = shown.map(({ table, rows }) => `${table}: ${rows}`).join(", ");
+    const said = `The statement would visit about ${estimate} rows, and may visit ${maximum} (rows for each reading: ${listed}).`;
+    return tooExpensive(said, { estimate, scans: shown });
   }
 
   #rows<Row>(statement: string): readonly Row[] {
-    const { columns, rows } = this.#database.query(statement, ...this.#running.query.parameters);
+    const { columns, rows } = this.#database.query(statement, ...this.#query.parameters);
     return Array.from(
       rows,
       // SQLite documents the columns of its explanations.
@@ -429,7 +415,7 @@ class Run {
 
   /** `exact`: the statement's own names of columns whose whole numbers are read as their digits. */
   #read(own: readonly string[] = [], exact = new Set<number>()): Read {
-    const { parameters, sql } = this.#running.query;
+    const { parameters, sql } = this.#query;
     const digits = own.map((name, at) => (exact.has(at) ? digitsOf(name) : identifier(name)));
     const whole =
       exact.size === 0
@@ -465,17 +451,24 @@ class Run {
   }
 }
 
-type Read =
-  | Readonly<Record<"columns" | "records" | "notes", readonly string[]>>
-  | Extract<EngineAnswer, { kind: "large" }>;
+type Read = Readonly<Record<"columns" | "records" | "notes", readonly string[]>> | Refused;
+
+function idOf(table: string, at: number): string {
+  return `${table} ${at}`;
+}
 
 /** The ends of SQL's whole numbers. */
 const MOST_WHOLE = /:(?:9223372036854775807|-9223372036854775808)$/;
 const MAY_BE_CUT = "may be cut: CAST(… AS INTEGER) ends at 64 bits. Leave longer numbers as text.";
 
-function tooLarge(limit: "maxQueryRecords" | "maxJsonBytes", actual: number) {
-  const maximum = limit === "maxJsonBytes" ? limits.maxJsonBytes : limits.maxQueryRecords;
-  return { kind: "large" as const, limit, maximum, actual };
+function tooLarge(limit: "maxQueryRecords" | "maxJsonBytes", actual: number): Refused {
+  const advice = "Aggregate, add a LIMIT, or edit fewer records in one call.";
+  return refused(limitExceeded(limit, { maximum: maxima[limit], actual, advice }));
+}
+
+/** What the author of a statement calls a table. */
+function shownName({ tables }: EngineQuery, table: string): string {
+  return tables.find(({ name }) => name === table)?.shown ?? table;
 }
 
 /** SQLite makes names distinct with a colon and a number. */
@@ -514,26 +507,6 @@ function jsonOf(value: unknown, column: string | undefined): string {
   throw new Error(`${column} is bytes; write hex(…) or json(…) around it`);
 }
 
-/** Throws `limit_exceeded` for an answer that is too large. */
-export function requireSmall(answer: EngineAnswer): void {
-  if (answer.kind !== "large") return;
-  const { limit, maximum, actual } = answer;
-  throw limitExceeded(limit, { maximum, actual, advice: "Aggregate, or add a LIMIT." });
-}
-
-/** Splits the message of Durable Objects, `message at offset 7: SQLITE_ERROR`. Offsets are in bytes. */
-function sqliteMessage(error: unknown): { message: string; byte?: number } {
-  const text = messageOf(error).replace(/: SQLITE_[A-Z_]+$/, "");
-  const [, message = text, byte] = /^([^]*) at offset (\d+)$/.exec(text) ?? [];
-  return { message, ...(byte === undefined ? {} : { byte: Number(byte) }) };
-}
-
-/** Converts an offset in UTF-8 to one in UTF-16 units. */
-function offsetOf(text: string, byte: number): number {
-  const bytes = new TextEncoder().encode(text).subarray(0, byte);
-  return new TextDecoder().decode(bytes).length;
-}
-
 interface LoadedTable extends TableShape {
   readonly id: number;
   readonly key: string;
@@ -541,48 +514,8 @@ interface LoadedTable extends TableShape {
   readonly isReal: boolean;
 }
 
-interface ViewOptions {
-  readonly name: string;
-  /** In lower case; undefined: all. */
-  readonly columns: readonly string[] | undefined;
-  /** True if the statement reads tables more than once. */
-  readonly isRepeated: boolean;
-  /** The name of a further column with the position. Default: none. */
-  readonly position?: string | undefined;
-  /** Returns what to read in place of a column's cell. */
-  readonly cellOf?: ((cell: string, at: number) => string) | undefined;
-}
-
 /** The name of the column with the position. */
 export const INDEX = "index";
-
-/** Returns the definition of a table for WITH: its columns under their names. */
-function viewOf(
-  table: LoadedTable,
-  { name, columns, isRepeated, position, cellOf = (cell) => cell }: ViewOptions,
-): string {
-  const { id, isReal, showsIndex } = table;
-  const [chunks, elements, rows] = [CHUNKS, ELEMENTS, ROWS].map((prefix) =>
-    identifier(prefix + name),
-  );
-  const isUsed = (column: string) => columns?.includes(column.toLowerCase()) ?? true;
-  const selected = table.columns.flatMap((column, at) => {
-    const cell = isReal ? `${rows}.c${at}` : chunkCell(elements, table, at);
-    return isUsed(column) ? `${cellOf(cell, at)} AS ${identifier(column)}` : [];
-  });
-  const hasIndex = table.columns.some((column) => column.toLowerCase() === INDEX);
-  const at = isReal ? `${rows}.i` : `${chunks}.seq + ${elements}.key`;
-  if (!hasIndex && (columns?.includes(INDEX) ?? showsIndex))
-    selected.push(`${at} AS ${identifier(INDEX)}`);
-  // First, because SQLite renames the second of two columns with one name.
-  if (position !== undefined) selected.unshift(`${at} AS ${identifier(position)}`);
-  const list = selected.length === 0 ? "1 AS `·`" : selected.join(", ");
-  const from = isReal
-    ? `${realName(table)} AS ${rows}`
-    : `chunk AS ${chunks} CROSS JOIN json_each(${chunks}.json) AS ${elements} WHERE ${chunks}.id = ${id} AND ${chunks}.seq >= 0`;
-  const isComputed = isRepeated && !isReal;
-  return `${identifier(name)} AS ${isComputed ? "" : "NOT "}MATERIALIZED (SELECT ${list} FROM ${from})`;
-}
 
 /** SQLite's limit in Durable Objects, the position included. */
 const MAX_COLUMNS = 100;

@@ -25,20 +25,9 @@ export function isSign(token: Token | undefined, value: string): boolean {
   return token?.kind === "sign" && token.value === value;
 }
 
-/** Splits the arguments of a function, whose opening parenthesis is at this token. */
-export function argumentsAt(
-  tokens: readonly Token[],
-  opening: number,
-): readonly (readonly Token[])[] {
-  const items: Token[][] = [[]];
-  let depth = 0;
-  for (const token of tokens.slice(opening + 1)) {
-    if (isSign(token, "(")) depth++;
-    if (isSign(token, ")") && --depth < 0) break;
-    if (depth === 0 && isSign(token, ",")) items.push([]);
-    else items.at(-1)?.push(token);
-  }
-  return items;
+/** Quotes a name. In these quotes SQLite never reads a string. */
+export function identifier(name: string): string {
+  return `\`${name.replaceAll("`", "``")}\``;
 }
 
 const MAX_INTEGER = 2n ** 63n - 1n;

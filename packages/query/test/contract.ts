@@ -163,7 +163,7 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
 
     it("has only complete tables, under their own keys", async () => {
       const engine = make();
-      const table = { key: "t 1", name: "$1" };
+      const table = { key: "t 1", name: "$1", shown: "t" };
       const query = engineQuery("SELECT a FROM `$1`", {
         tables: [table],
         kept: ["tt 1"],
@@ -182,7 +182,7 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
       expect(await engine.run(query)).toMatchObject({ records: '[{"a":1},{"a":2},{"a":3}]' });
       await engine.keep(["tt 1"]);
       expect(await engine.run(query)).toEqual(missing);
-      const kept = { ...query, tables: [{ key: "tt 1", name: "$1" }] };
+      const kept = { ...query, tables: [{ ...table, key: "tt 1" }] };
       expect(await engine.run(kept)).toMatchObject({ records: '[{"a":9}]', count: 1 });
     });
   });

@@ -1,11 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { nodeQueryDatabases } from "../../adapters/src/agent/node-query-engine.ts";
 import { maxQueryRecords } from "../../../src/limits.ts";
 import { Labels, Taint } from "../../../src/store/labels.ts";
-import { editVariable } from "../../../src/tool/edit/edit-variable.ts";
-import { recordEdits } from "../src/query-tools.ts";
-import { wrapRuntimeTool } from "../../../src/tool/tool-call.ts";
-import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { Editor, type Where } from "./editor.ts";
 
@@ -15,11 +10,7 @@ const orders = [
   { id: 3, customer: "ann", total: 7, paid: false },
 ];
 
-async function withOrders(): Promise<Editor> {
-  const editor = new Editor();
-  await editor.store.save({ name: "orders", value: orders });
-  return editor;
-}
+const withOrders = () => Editor.with({ orders });
 
 describe("an edit of records by a condition", () => {
   it("sets columns in the records for which it is true, and shows what has changed", async () => {
@@ -168,12 +159,9 @@ describe("an edit of records by a condition", () => {
   });
 
   it("reports the variables that it reads before it runs", async () => {
-    const { store } = await withOrders();
-    const wrap: WrapOptions = { store };
-    const tool = editVariable(recordEdits({ databases: nodeQueryDatabases(store), wrap }));
-    const wrapped = await wrapRuntimeTool(tool, wrap);
+    const { edit } = await (await withOrders()).tools();
     const where = "id IN (SELECT id FROM vip) AND total > $least";
-    const flow = wrapped.flow({ name: "orders", edits: [{ where, set: { a: "$note" } }] });
+    const flow = edit.flow({ name: "orders", edits: [{ where, set: { a: "$note" } }] });
     const read = new Set(flow.reads.map(({ name }) => name));
     expect(read).toEqual(new Set(["vip", "least", "note"]));
     expect(flow.writes).toEqual([{ name: "orders", path: [] }]);

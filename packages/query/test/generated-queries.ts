@@ -74,12 +74,6 @@ const joined = fc
     ([join, a, b]) =>
       `SELECT l.${a} AS a, r.${b} AS b FROM t AS l ${join} other r ON l."id" = r."id"`,
   );
-const windowed = column.map(
-  (one) => `SELECT ${one} AS a, row_number() OVER (ORDER BY ${one}, "index") AS n FROM t`,
-);
-const compound = fc
-  .tuple(fc.constantFrom("UNION", "UNION ALL", "EXCEPT", "INTERSECT"), column, column)
-  .map(([operator, a, b]) => `SELECT ${a} AS a FROM t ${operator} SELECT ${b} FROM other`);
 const defined = fc
   .tuple(column, expression)
   .map(
@@ -94,7 +88,7 @@ const listed = fc
   .map(
     ([one, limit]) => `SELECT ${one} AS a, "index" FROM t ORDER BY ${one}, "index" LIMIT ${limit}`,
   );
-const statement = fc.oneof(plain, grouped, joined, windowed, compound, defined, nested, listed);
+const statement = fc.oneof(plain, grouped, joined, defined, nested, listed);
 
 /** Creates a table with the same records in plain SQL. */
 function createTable(database: DatabaseSync, name: string, records: Records): void {

@@ -1,55 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { nodeQueryDatabases } from "../../adapters/src/agent/node-query-engine.ts";
 import { Labels, Taint } from "../../../src/store/labels.ts";
-import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { queryTool, type RanQuery } from "../src/query-tools.ts";
-import { wrapRuntimeTool } from "../../../src/tool/tool-call.ts";
-import type { CallOptions, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
-import type { Json } from "../../../src/value/json.ts";
-import { call, failureOf, run } from "../../../test/support/wrapped.ts";
+import { Editor } from "./editor.ts";
 
 const orders = [
   { id: 1, customer: "ann", total: 10 },
   { id: 2, customer: "bob", total: 5 },
   { id: 3, customer: "ann", total: 7 },
 ];
-
-interface Calling extends Partial<WrapOptions> {
-  readonly saveAs?: string;
-  readonly call?: Partial<CallOptions>;
-  readonly onQuery?: (query: RanQuery) => void;
-}
-
-class Conversation {
-  readonly store = new MemoryStore();
-  readonly #databases = nodeQueryDatabases(this.store);
-
-  static async with(values: Readonly<Record<string, Json>>): Promise<Conversation> {
-    const made = new Conversation();
-    for (const [name, value] of Object.entries(values)) await made.store.save({ name, value });
-    return made;
-  }
-
-  async wrapped({ onQuery, ...more }: Calling = {}) {
-    const wrap: WrapOptions = { store: this.store, ...more };
-    return wrapRuntimeTool(queryTool({ databases: this.#databases, wrap, onQuery }), wrap);
-  }
-
-  async query(sql: string, { saveAs, call: more, ...options }: Calling = {}) {
-    const input = saveAs === undefined ? { sql } : { sql, saveAs };
-    return run(await this.wrapped(options), input, { ...call, ...more });
-  }
-
-  async saved(sql: string, options: Calling = {}) {
-    const ran = await this.query(sql, options);
-    if (ran.kind !== "done") throw new Error(`${ran.code}: ${ran.message}`);
-    return ran.save();
-  }
-
-  async failure(sql: string, options: Calling = {}) {
-    return failureOf(await this.query(sql, options));
-  }
-}
 
 describe("query_variables", () => {
   it.each([
@@ -60,7 +17,7 @@ describe("query_variables", () => {
     "says that a key is another column, because its name differs only in capitals: %s",
     async (sql, n, isSaid) => {
       const logs = [{ id: 1 }, { id: 2, UserUPN: 1 }, { id: 3, UserUpn: 2 }];
-      const { output } = await (await Conversation.with({ logs })).saved(sql);
+      const { output } = await (await Editor.with({ logs })).saved(sql);
       expect(output).toMatchObject({ value: [{ n }] });
       const note = "`UserUpn_2` has the values of the key `UserUpn`";
       expect(JSON.stringify(output).includes(note)).toBe(isSaid);
@@ -68,7 +25,7 @@ describe("query_variables", () => {
   );
 
   it("saves the records, and shows them like any result", async () => {
-    const conversation = await Conversation.with({ orders });
+    const conversation = await Editor.with({ orders });
     const sql = "SELECT customer, sum(total) AS total FROM orders GROUP BY customer";
     const { output, info } = await conversation.saved(sql);
     const value = [
@@ -86,7 +43,7 @@ describe("query_variables", () => {
   });
 
   it("keeps the previous version of a variable that it replaces by name, but not of its own results", async () => {
-    const conversation = await Conversation.with({ orders });
+    const conversation = await Editor.with({ orders });
     const sql = "SELECT id FROM orders WHERE id > 1";
     for (const _ of [1, 2]) await conversation.saved(sql);
     expect(conversation.store.earlier("orders_query_1", 1)).toBeUndefined();
@@ -95,10 +52,10 @@ describe("query_variables", () => {
   });
 
   it("reports the variables that it reads before it runs, so that other calls run first", async () => {
-    const conversation = await Conversation.with({ orders, customers: [{ name: "ann" }] });
+    const conversation = await Editor.with({ orders, customers: [{ name: "ann" }] });
     const sql = `WITH big AS (SELECT * FROM orders WHERE total > $least)
       SELECT * FROM big JOIN customers c ON c.name = big.customer WHERE 'FROM nowhere' <> ''`;
-    const flow = (await conversation.wrapped()).flow({ sql, saveAs: "found" });
+    const flow = (await conversation.tools()).query.flow({ sql, saveAs: "found" });
     expect(new Set(flow.reads.map(({ name }) => name))).toEqual(
       new Set(["orders", "customers", "least"]),
     );
@@ -106,7 +63,7 @@ describe("query_variables", () => {
   });
 
   it("reads tables, but no references, in a statement from code", async () => {
-    const conversation = await Conversation.with({ orders });
+    const conversation = await Editor.with({ orders });
     const from = { call: { madeOf: new Labels(conversation.store) } };
     const { output } = await conversation.saved("SELECT count(*) AS n FROM orders", from);
     expect(output).toMatchObject({ value: [{ n: 3 }] });
@@ -115,7 +72,7 @@ describe("query_variables", () => {
   });
 
   it("describes an error in a message that a model can act on", async () => {
-    const conversation = await Conversation.with({ orders });
+    const conversation = await Editor.with({ orders });
     expect(await conversation.failure("SELECT totl FROM orders")).toEqual({
       kind: "failed",
       code: "bad_query",
@@ -124,6 +81,11 @@ SELECT totl FROM orders
        ^
 Tables: orders(id, customer, total, index)`,
     });
+    const misspelled = async (sql: string) => (await conversation.failure(sql))?.message;
+    expect(await misspelled("SELECT id, FROM orders")).toContain("           ^");
+    // It may be about either word.
+    const twice = "SELECT id, FROM orders UNION SELECT id FROM orders";
+    expect(await misspelled(twice)).not.toContain("^");
     const { message } = (await conversation.failure("SELECT * FROM order_s")) ?? {};
     expect(message).toContain("There is no table order_s. Did you mean orders?");
   });
@@ -131,7 +93,7 @@ Tables: orders(id, customer, total, index)`,
 
 describe("what query_variables may read", () => {
   it.each(["sealed", "secret"] as const)("is no %s variable, in any place", async (visibility) => {
-    const conversation = await Conversation.with({ orders });
+    const conversation = await Editor.with({ orders });
     await conversation.store.save({ name: "hidden", value: [{ a: 1 }], visibility });
     for (const sql of [
       "SELECT 1 FROM orders, hidden",
@@ -144,7 +106,7 @@ describe("what query_variables may read", () => {
   });
 
   it("may be a variable that is named as a table of the engine", async () => {
-    const conversation = await Conversation.with({ orders, chunk: [{ json: 1 }] });
+    const conversation = await Editor.with({ orders, chunk: [{ json: 1 }] });
     await conversation.saved("SELECT * FROM orders");
     const { output } = await conversation.saved("SELECT * FROM chunk");
     expect(output).toMatchObject({ value: [{ json: 1 }] });
@@ -153,7 +115,7 @@ describe("what query_variables may read", () => {
   });
 
   it("joins the labels of all tables", async () => {
-    const conversation = await Conversation.with({ orders });
+    const conversation = await Editor.with({ orders });
     const mail = { name: "mail", value: [{ id: 1 }], trusted: false, sources: ["mcp:mail"] };
     await conversation.store.save(mail);
     const taint = new Taint();
@@ -168,7 +130,7 @@ describe("what query_variables may read", () => {
   });
 
   it("quotes no cell of untrusted records to an agent that hides them", async () => {
-    const conversation = new Conversation();
+    const conversation = new Editor();
     const value = [{ n: "5" }, { n: "obey me" }, { n: "70" }];
     await conversation.store.save({ name: "mail", value, trusted: false, sources: ["mcp:mail"] });
     const sql = "SELECT count(*) AS n FROM mail WHERE n > 40";
@@ -179,7 +141,7 @@ describe("what query_variables may read", () => {
   });
 
   it("marks a URL that the statement composes from values", async () => {
-    const conversation = await Conversation.with({
+    const conversation = await Editor.with({
       orders,
       links: [{ url: "https://a.example/1" }],
     });

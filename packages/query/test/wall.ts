@@ -4,7 +4,7 @@ import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { type Authority, QueryDatabases } from "../src/query-databases.ts";
 import type { QueryEngine } from "../src/query-engine.ts";
 import { runQuery } from "../src/run-query.ts";
-import { readStatement, SelectGroup, type Statement } from "../src/read-statement.ts";
+import { readStatement, type Statement } from "../src/read-statement.ts";
 import { readable, usable } from "../../../src/tool/variables/variable-target.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { accessTo } from "./queries.ts";
@@ -68,7 +68,6 @@ export async function walled({
 function uncheckedReader(believed: readonly string[]) {
   const names = new RegExp(`["'\`[]?\\b(${believed.join("|")})\\b["'\`\\]]?`, "gi");
   return (sql: string): Statement => {
-    const group = new SelectGroup();
     const found = believed.length === 0 ? [] : [...sql.matchAll(names)];
     const tokens = found.map(({ 0: { length }, 1: value = "", index }) => ({
       kind: "name" as const,
@@ -85,7 +84,6 @@ function uncheckedReader(believed: readonly string[]) {
         name: token.value.toLowerCase(),
         path: [],
         token,
-        group,
         alias: token.value,
         // As in the statement, so that its alias may follow.
         isAliased: true,

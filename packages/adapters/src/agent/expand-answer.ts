@@ -126,7 +126,8 @@ export function textParts<Part extends StreamPart>(
   form: StreamForm<Part>,
 ): TextParts<Part> {
   const decisions = ledgerOf(store);
-  const open = new Map<string, { written: string; shown: string; metadata: unknown }>();
+  const newText = (metadata: unknown) => ({ written: "", shown: "", metadata });
+  const open = new Map<string, ReturnType<typeof newText>>();
   /** True if the latest variable that was looked up is sealed. */
   let isSealed = false;
   /** A sealed value that is emitted next, and its reference as the model wrote it. */
@@ -146,13 +147,18 @@ export function textParts<Part extends StreamPart>(
       form.emit(form.delta(id, slice));
     },
   });
-  return { write, flush: () => texts.flush() };
+  return { write, flush };
+
+  async function flush(): Promise<void> {
+    await texts.flush();
+    open.clear();
+  }
 
   function write(part: Part): void | Promise<void> {
     const delta = form.deltaOf(part);
     const { type, id = "", providerMetadata: metadata } = part;
-    if (delta !== undefined) return writeDelta(part, id, delta);
-    if (type === "text-start") open.set(id, { written: "", shown: "", metadata });
+    if (delta !== undefined) return open.has(id) ? writeDelta(part, id, delta) : begin(part, id);
+    if (type === "text-start") open.set(id, newText(metadata));
     return texts.pass(part, () => {
       if (type === "text-end") return form.emit(ended(part, id));
       const isRequest = type === "tool-approval-request" && part.reason === undefined;
@@ -160,6 +166,13 @@ export function textParts<Part extends StreamPart>(
       const { toolCallId = part.toolCall?.toolCallId ?? "" } = part;
       form.emit({ ...part, ...json.compact({ reason: decisions.about(toolCallId)?.reason }) });
     });
+  }
+
+  /** Begins a text with its first piece: some callbacks receive no starts. */
+  async function begin(part: Part, id: string): Promise<void> {
+    open.set(id, newText(undefined));
+    await texts.pass({ type: "text-start", id }, () => undefined);
+    await write(part);
   }
 
   function addShown(id: string, slice: string): void {
@@ -177,7 +190,7 @@ export function textParts<Part extends StreamPart>(
   function writeDelta(part: Part, id: string, delta: string): void | Promise<void> {
     const { providerMetadata } = part;
     const text = open.get(id);
-    if (text === undefined) return form.emit(part);
+    if (text === undefined) return;
     if (providerMetadata !== undefined) {
       text.metadata = providerMetadata;
       form.emit({ ...part, ...form.delta(id, "") });
@@ -430,7 +443,7 @@ export function expandOutput<Complete, Partial, Element>(
 
 /** How the results of a call are shown to callers. */
 export interface Showing {
-  readonly store: VariableStore;
+  store: VariableStore;
   readonly expanding: ExpandingOptions;
   /** The output of the call's settings, which has been expanded. */
   output?: Pick<Output, "responseFormat"> | undefined;

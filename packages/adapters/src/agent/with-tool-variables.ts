@@ -8,7 +8,6 @@ import {
   ToolLoopAgent,
   type ToolLoopAgentSettings,
   type ToolSet,
-  asSchema,
 } from "ai";
 import {
   closeDenied,
@@ -116,40 +115,33 @@ class VariableAgent<
   override async generate(
     call: Parameters<Base<CallOptions, Tools, Own, Answer>["generate"]>[0],
   ): Promise<GenerateTextResult<WithVariables<Tools>, Own, Answer>> {
-    const showing = await this.#showingOf(call);
-    const own = withShownEvents(call, showing);
-    return expandedResult(await this.#agentFor(showing).generate(own), showing);
+    const showing = this.#showing();
+    const result = await this.#agentFor(showing).generate(withShownEvents(call, showing));
+    return expandedResult(result, showing);
   }
 
   override async stream(
     call: Parameters<Base<CallOptions, Tools, Own, Answer>["stream"]>[0],
   ): Promise<StreamTextResult<WithVariables<Tools>, Own, Answer>> {
-    const showing = await this.#showingOf(call);
-    const own = withShownEvents(call, showing);
-    return expandedStreamResult(await this.#agentFor(showing).stream(own), showing);
+    const showing = this.#showing();
+    const result = await this.#agentFor(showing).stream(withShownEvents(call, showing));
+    return expandedStreamResult(result, showing);
   }
 
-  async #showingOf(call: { readonly options?: CallOptions }): Promise<Showing> {
-    const { store = this.#ownStore, syntaxes } = this.#options;
-    const found = typeof store === "function" ? store(await this.#checked(call)) : store;
-    await evictDue(found);
-    return { store: found, expanding: json.compact({ syntaxes }) };
-  }
-
-  /** Validates the call's options, because an application may find the store by them. */
-  async #checked({ options }: { readonly options?: CallOptions }) {
-    const { callOptionsSchema } = this.#settings;
-    if (options === undefined) return {};
-    const { validate } = asSchema(callOptionsSchema);
-    const result = await validate?.(options);
-    if (result?.success === false) throw result.error;
-    return { options: result?.value ?? options };
+  /** The store of a call is known when the SDK prepares it. */
+  #showing(): Showing {
+    const { syntaxes } = this.#options;
+    return { store: this.#ownStore, expanding: json.compact({ syntaxes }) };
   }
 
   #agentFor(showing: Showing): Base<CallOptions, Tools, Own, Answer> {
     const { prepareCall } = this.#settings;
+    const { store = this.#ownStore } = this.#options;
     // The SDK calls it with the types of the agent's own settings; only the fields of `Prepared` are read.
-    const prepare = async (given: Prepared) => {
+    const prepare = async (given: Prepared & { readonly options?: CallOptions }) => {
+      const { options } = given;
+      showing.store = typeof store === "function" ? store(json.compact({ options })) : store;
+      await evictDue(showing.store);
       const prepared = prepareCall === undefined ? given : await prepareCall(given as never);
       return this.#prepared(prepared as Prepared, showing);
     };

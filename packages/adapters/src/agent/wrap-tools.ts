@@ -108,10 +108,11 @@ export function wrap(own: OwnTool, isDecided: boolean): wraps.AnyTool {
       const decision = ledgerOf(options.store).take(call.toolCallId);
       // `toolApproval` has decided in place of the tool's own `needsApproval`.
       const skipApproval = decision?.isOverride === true ? async () => false : undefined;
-      const pinned = await own.prepare(decision?.changed?.input ?? input, call, skipApproval);
+      const effective = decision?.changed?.input ?? input;
+      const prepared = await own.prepare(effective, call, skipApproval);
       const wasApproved = isApproved(call);
-      const output = await outputOf(ifDecided(pinned, decision, { name, isDecided, wasApproved }));
-      return withChange(output, decision);
+      const about = { name, isDecided, wasApproved };
+      return withChange(await outputOf(ifDecided(prepared, decision, about)), decision);
     },
     toModelOutput: modelOutput(tool),
   } as unknown as wraps.AnyTool;
@@ -260,12 +261,12 @@ async function statusOf(
   { call, decide }: { readonly call: Call; readonly decide?: Decide },
 ): Promise<Status> {
   let status: Decided | undefined;
+  const isOverride = decide !== undefined;
   const needsApproval = async (value: unknown) => {
     status = await decided(value, decide);
     return status.type === "user-approval";
   };
-  const isOverride = decide !== undefined;
-  const { prepared, pin } = await own.prepare(input, call, isOverride ? needsApproval : undefined);
+  const prepared = await own.prepare(input, call, isOverride ? needsApproval : undefined);
   const approval = prepared.kind === "ready" ? prepared.approval : undefined;
   const requiresApproval = approval !== undefined;
   // The application may still deny a call that the policy has a person approve.
@@ -280,17 +281,17 @@ async function statusOf(
     const ledger = ledgerOf(own.options.store);
     ledger.take(call.toolCallId);
     if (requiresApproval || isOverride) {
-      const prepare = async (written: unknown): Promise<PinnedCall> => {
+      const prepare = async (written: unknown): Promise<wraps.Prepared> => {
         const one = await own.prepare(written, call, async () => true);
-        if (one.prepared.kind === "failed") return one;
-        const { type, reason } = await decided(one.prepared.input, decide);
+        if (one.kind === "failed") return one;
+        const { type, reason } = await decided(one.input, decide);
         if (type !== "denied") return one;
         const message = `${own.name} was not allowed: ${reason ?? "toolApproval denied it."}`;
-        return { prepared: { kind: "failed", code: "tool_denied", message }, pin: undefined };
+        return { kind: "failed", code: "tool_denied", message };
       };
       const waits = { input, prepare };
-      const decision = { pin, requiresApproval, isOverride, waits, ...json.compact({ reason }) };
-      ledger.ask(call.toolCallId, decision);
+      const about = { pin: pinOf(prepared), requiresApproval, isOverride, waits };
+      ledger.ask(call.toolCallId, { ...about, ...json.compact({ reason }) });
     }
   }
   return reason === undefined ? status : { type: "user-approval", reason };
@@ -309,7 +310,7 @@ async function decided(input: unknown, decide?: Decide): Promise<Decided> {
 }
 
 export interface Decision {
-  /** The call that was decided about (`PinnedCall.pin`); undefined if it could not run. */
+  /** The call that was decided about (`OwnTool.prepare`); undefined if it could not run. */
   readonly pin: string | undefined;
   /** True if a person has to approve the call. */
   readonly requiresApproval: boolean;
@@ -319,7 +320,7 @@ export interface Decision {
   readonly reason?: string;
   /** The model's input, and a check of this or another one. Absent for calls that were suspended. */
   readonly waits?:
-    | { readonly input: unknown; readonly prepare: (input: unknown) => Promise<PinnedCall> }
+    | { readonly input: unknown; readonly prepare: (input: unknown) => Promise<wraps.Prepared> }
     | undefined;
   /** The input to run in place of the model's. */
   readonly changed?: policies.ChangedInput | undefined;
@@ -347,17 +348,17 @@ export async function changeIn<Asked extends Decision>(
   const asked = ledger.about(toolCallId);
   const { waits, changed } = asked ?? {};
   const before = await waits?.prepare(changed?.input ?? waits.input);
-  const { prepared, pin } = (await waits?.prepare(input)) ?? {};
+  const prepared = await waits?.prepare(input);
   if (asked === undefined || prepared === undefined || ledger.about(toolCallId) !== asked) {
     throw new ByrefError("approval_not_found", "The call does not wait here, or not any longer.");
   }
   if (prepared.kind === "failed") throw new ByrefError(prepared.code, prepared.message);
-  if (before?.pin !== asked.pin) {
+  if (pinOf(before) !== asked.pin) {
     const message = "A variable has changed since the person was asked. Ask again.";
     throw new ByrefError("approval_required", message);
   }
   const resolved = prepared.approval?.input ?? JSON.stringify(input);
-  ledger.ask(toolCallId, { ...asked, pin, changed: { input, resolved } });
+  ledger.ask(toolCallId, { ...asked, pin: prepared.pin, changed: { input, resolved } });
   return resolved;
 }
 
@@ -392,7 +393,7 @@ export const ledgerOf: (store: VariableStore) => policies.ApprovalLedger<Decisio
  * person's approval, the person must have approved this very call. `isDecided`: without a decision it must not run.
  */
 export function ifDecided(
-  { prepared, pin }: PinnedCall,
+  prepared: wraps.Prepared,
   decision: Decision | undefined,
   { name, wasApproved, isDecided }: { name: string; wasApproved: boolean; isDecided: boolean },
 ): wraps.Prepared {
@@ -400,7 +401,7 @@ export function ifDecided(
   const wasAsked = decision?.requiresApproval === true;
   const requiresApproval = prepared.approval !== undefined || wasApproved || wasAsked;
   const isUnasked = requiresApproval && !(wasApproved && wasAsked);
-  const isSame = decision === undefined ? !isDecided : decision.pin === pin;
+  const isSame = decision === undefined ? !isDecided : decision.pin === prepared.pin;
   if (!isUnasked && isSame) return prepared;
   const message = isUnasked
     ? `A person has to approve this call of ${name}, and was not asked about it here. Call it again to ask.`
@@ -500,13 +501,14 @@ export class OwnTool {
 
   /**
    * Resolves the references of a call and evaluates the policy, without running the tool. `needsApproval`
-   * replaces the tool's own.
+   * replaces the tool's own. The pin identifies the call: the tool, the input as the model wrote it, and the values
+   * of its references. A client must never see it, because it is a digest of values.
    */
   async prepare(
     input: unknown,
     call: Call,
     needsApproval?: wraps.CallOptions["needsApproval"],
-  ): Promise<PinnedCall> {
+  ): Promise<wraps.Prepared> {
     const { toolCallId, messages, abortSignal, context, experimental_sandbox } = call;
     const sandbox = experimental_sandbox === undefined ? {} : { experimental_sandbox };
     const { prepare } = await this.wrapped;
@@ -519,19 +521,14 @@ export class OwnTool {
       extras: { context, ...sandbox },
       ...json.compact({ needsApproval }),
     });
-    if (prepared.kind === "failed") return { prepared, pin: undefined };
-    const pin = JSON.stringify([this.name, await toolInputs.digestOf(written), prepared.pin]);
-    return { prepared, pin };
+    if (prepared.kind === "failed") return prepared;
+    const digest = await toolInputs.digestOf(written);
+    return { ...prepared, pin: JSON.stringify([this.name, digest, prepared.pin]) };
   }
 }
 
-export interface PinnedCall {
-  readonly prepared: wraps.Prepared;
-  /**
-   * Identifies the call: the tool, the input as the model wrote it, and the values of its references.
-   * Undefined for a call that cannot run. A client must never see it, because it is a digest of values.
-   */
-  readonly pin: string | undefined;
+export function pinOf(prepared: wraps.Prepared | undefined): string | undefined {
+  return prepared?.kind === "ready" ? prepared.pin : undefined;
 }
 
 /** Maximum of evictions per call. The next call evicts the rest. */

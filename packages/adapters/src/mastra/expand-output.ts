@@ -38,12 +38,13 @@ export async function expandedFullOutput(
   output: FullOutput,
   showing: Showing,
 ): Promise<FullOutput> {
+  const { text, toolCalls, suspendPayload, response } = shownFields(output, showing);
   return {
     ...output,
-    text: await shownText(output, showing),
-    toolCalls: await shownCalls(output.toolCalls, showing),
-    suspendPayload: shownPayload(output.suspendPayload, showing),
-    response: await shownResponse(output.response, showing),
+    text: await text(),
+    toolCalls: await toolCalls(),
+    suspendPayload: await suspendPayload(),
+    response: await response(),
     ...(output.scoringData && { scoringData: await showing.scored(output.scoringData) }),
   };
 }
@@ -52,15 +53,21 @@ export async function expandedFullOutput(
 export function expandedModelOutput(output: ModelOutput, showing: Showing): ModelOutput {
   const chunks = () => output.fullStream;
   return overlay(output, {
+    ...shownFields(output, showing),
     textStream: () => (showing.isJson ? output.textStream : chunks().pipeThrough(picking(textIn))),
     objectStream: () => chunks().pipeThrough(picking(objectIn)),
     elementStream: () => chunks().pipeThrough(elementsOf()),
+    getFullOutput: () => async () => expandedFullOutput(await output.getFullOutput(), showing),
+  });
+}
+
+function shownFields(output: FullOutput | ModelOutput, showing: Showing) {
+  return {
     text: () => shownText(output, showing),
     toolCalls: async () => shownCalls(await output.toolCalls, showing),
     suspendPayload: async () => shownPayload(await output.suspendPayload, showing),
     response: async () => shownResponse(await output.response, showing),
-    getFullOutput: () => async () => expandedFullOutput(await output.getFullOutput(), showing),
-  });
+  };
 }
 
 /** Each step's text is one text of the stream. */
@@ -235,28 +242,17 @@ export function shownEvents(given: Callbacks, showing: Showing, end: () => void)
 
 /** The chunks for `onChunk`, which Mastra calls without the starts and ends of texts. */
 function piecesFor(onChunk: CallOptions["onChunk"], showing: Showing) {
-  const open = new Set<unknown>();
   let expander: ReturnType<typeof chunkExpander> | undefined;
   const pass = async (chunks: readonly Chunk[] = []) => {
-    for (const chunk of chunks) {
-      if (chunk.type !== "text-start") await onChunk?.(chunk);
-    }
+    for (const chunk of chunks) await onChunk?.(chunk);
   };
   return {
     async write(chunk: Chunk): Promise<void> {
       expander ??= chunkExpander(showing);
-      const id = chunk.payload?.id;
-      if (chunk.type === "text-delta" && !open.has(id)) {
-        open.add(id);
-        await pass(await expander.write({ ...chunk, type: "text-start", payload: { id } }));
-      }
       await pass(await expander.write(chunk));
     },
     /** Passes on what is held of a step's texts. Texts of the next step may have the same ids. */
-    async end(): Promise<void> {
-      open.clear();
-      await pass(await expander?.end());
-    },
+    end: async () => pass(await expander?.end()),
   };
 }
 

@@ -7,8 +7,7 @@ import {
   modelOutput,
   outputOf,
   OwnTool,
-  type PinnedCall,
-  taintsByStore,
+  pinOf,
   withChange,
 } from "../agent/wrap-tools.ts";
 import type {
@@ -101,15 +100,9 @@ export class Run {
   }
 }
 
-/** The runs that have not ended, and what they share. A run that is forgotten is resumed as a foreign one. */
+/** The runs that have not ended. A run that is forgotten is resumed as a foreign one. */
 export class Runs {
-  readonly #options: Omit<wraps.WrapOptions, "store">;
-  readonly #taintOf = taintsByStore();
   readonly #runs = new Recent<Run>();
-
-  constructor(options: Omit<wraps.WrapOptions, "store">) {
-    this.#options = options;
-  }
 
   /** Begins a run. One of the same id that waits can no longer be resumed: a client may have chosen the id. */
   start(id: string = crypto.randomUUID()): Run {
@@ -124,11 +117,6 @@ export class Runs {
 
   end(run: Run): void {
     if (this.#runs.get(run.id) === run) this.#runs.delete(run.id);
-  }
-
-  /** The options of the pipeline for a run's calls. */
-  wrapOptions({ store }: Run): wraps.WrapOptions {
-    return { taint: this.#taintOf(store), ...this.#options, store };
   }
 }
 
@@ -199,7 +187,7 @@ export class ClientCalls {
     const tool = run.clientTools.get(String(toolName));
     if (tool === undefined) return [chunk];
     const call = { toolCallId: String(toolCallId), messages: [], context: {} };
-    const { prepared } = await tool.prepare(args, call as unknown as Call);
+    const prepared = await tool.prepare(args, call as unknown as Call);
     if (prepared.kind === "ready" && prepared.approval === undefined) {
       this.#written.set(call.toolCallId, { input: args });
       return [{ ...chunk, payload: { ...chunk.payload, args: prepared.input } }];
@@ -355,7 +343,7 @@ function mastraTool(own: OwnTool, tool: CoreTool, run: Run) {
   /** Called by Mastra before each call. A call that cannot run fails without a question. */
   const needsApproval = async (input: unknown, approval?: ApprovalContext): Promise<boolean> => {
     const { written } = split(input);
-    const { prepared } = await own.prepare(written, callOf({}, json.compact({ approval })));
+    const prepared = await own.prepare(written, callOf({}, json.compact({ approval })));
     if (prepared.kind === "failed") return false;
     if (prepared.approval !== undefined) return true;
     // A tool's own function comes before the option of the call.
@@ -385,9 +373,9 @@ function mastraTool(own: OwnTool, tool: CoreTool, run: Run) {
     const context = { options: { ...options, ...json.compact({ suspend }) }, added, outcome };
     const call = callOf(options, context);
     const skipApproval = decision && (async () => false);
-    const pinned = await own.prepare(given, call, skipApproval);
+    const prepared = await own.prepare(given, call, skipApproval);
     try {
-      return withChange(await outputOf(permitted(pinned, decision)), decision);
+      return withChange(await outputOf(permitted(prepared, decision)), decision);
     } catch (error) {
       if (outcome.thrown !== undefined) throw outcome.thrown.error;
       if (outcome.isSuspended) return outcome.returned;
@@ -396,14 +384,13 @@ function mastraTool(own: OwnTool, tool: CoreTool, run: Run) {
   };
 
   /** A call that waited in another process may run if it has no references: it is what a person saw. */
-  function permitted(pinned: PinnedCall, decision: Decision | undefined): wraps.Prepared {
-    const { prepared } = pinned;
+  function permitted(prepared: wraps.Prepared, decision: Decision | undefined): wraps.Prepared {
     const { isForeign } = run;
     const isLiteral = prepared.kind === "ready" && prepared.references.authoredChars === 0;
     if (decision === undefined && isForeign && isLiteral) return prepared;
     const { name } = own;
     const wasApproved = decision !== undefined;
-    return ifDecided(pinned, decision, { name, wasApproved, isDecided: isForeign });
+    return ifDecided(prepared, decision, { name, wasApproved, isDecided: isForeign });
   }
 
   /** Returns the tool's `suspend`, which first stores what the call ran with. */
@@ -431,10 +418,15 @@ function mastraTool(own: OwnTool, tool: CoreTool, run: Run) {
 
   async function askedFor(written: unknown, call: Call): Promise<Asked> {
     const prepare = (given: unknown) => own.prepare(given, call, async () => true);
-    const { prepared, pin } = await prepare(written);
+    const prepared = await prepare(written);
     const input = prepared.kind === "ready" ? prepared.approval?.input : undefined;
-    const waits = { input: written, prepare };
-    return { shown: input && parsed(input), pin, requiresApproval: true, isOverride: true, waits };
+    return {
+      shown: input && parsed(input),
+      pin: pinOf(prepared),
+      requiresApproval: true,
+      isOverride: true,
+      waits: { input: written, prepare },
+    };
   }
 
   function split(input: unknown): { readonly written: object; readonly added: object } {

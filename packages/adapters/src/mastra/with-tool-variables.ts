@@ -1,7 +1,7 @@
 import { toolInputs, type guides, type wraps } from "../../../../src/internal-tool.ts";
 import { type VariableStore, json } from "../../../../src/internal.ts";
 import { ClientCalls, Run, Runs, type StoreForRun, storeOpener, wrapCoreTool } from "./run.ts";
-import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
+import { taintsByStore, VARIABLE_TOOL } from "../agent/wrap-tools.ts";
 import {
   asWritten,
   expandObject,
@@ -25,13 +25,7 @@ import type {
   StandardSchema,
   ToolsFor,
 } from "./mastra-agent.ts";
-import {
-  type FlexibleSchema,
-  type JSONSchema7,
-  type ModelMessage,
-  type SystemModelMessage,
-  asSchema,
-} from "ai";
+import { type FlexibleSchema, type JSONSchema7, type ModelMessage, asSchema } from "ai";
 import { listingVariables, withGuide } from "../agent/step-prompt.ts";
 import {
   type VariableToolName,
@@ -121,7 +115,8 @@ function requireMembers(agent: unknown): void {
 class VariableAgent {
   readonly #agent: AgentMembers;
   readonly #options: ToolVariablesOptions;
-  readonly #runs: Runs;
+  readonly #runs = new Runs();
+  readonly #taintOf = taintsByStore();
   readonly #openStore: ReturnType<typeof storeOpener>;
   readonly #scoring: Scoring;
   readonly #clientCalls = new ClientCalls();
@@ -132,12 +127,11 @@ class VariableAgent {
   readonly #runOf = new WeakMap<object, Run>();
 
   constructor(agent: AgentMembers, options: ToolVariablesOptions) {
-    const { store, instructionStyle: _style, ...rest } = options;
+    const { store, syntaxes } = options;
     this.#agent = agent;
     this.#options = options;
-    this.#runs = new Runs(rest);
     this.#openStore = storeOpener(store);
-    this.#scoring = scoringWith(json.compact({ syntaxes: rest.syntaxes }));
+    this.#scoring = scoringWith(json.compact({ syntaxes }));
   }
 
   attach(): void {
@@ -196,7 +190,7 @@ class VariableAgent {
     if (all.untilIdle) return { options: given };
     const run = this.#runs[how](all.runId);
     run.requiresApproval = requireToolApproval || run.requiresApproval;
-    const { instructionStyle = "auto", syntaxes } = this.#options;
+    const { syntaxes } = this.#options;
     // The answer to another agent is read by its model.
     const isForModel = all.backgroundTaskPolicy?.allowDelegationDispatch === false;
     const expanding: ExpandingOptions = {
@@ -208,19 +202,17 @@ class VariableAgent {
       (await answerSchema(structuredOutput.schema, expanding, (answer, schema) =>
         expandObject(answer, run.store, expanding, { schema }),
       ));
-    const showing: Showing & Prompting = {
+    const showing: Showing = {
       run,
       clientCalls: this.#clientCalls,
       expanding,
       scored: (data) => this.#scoring.shown(data, run.store),
       schema: answers?.values,
       isJson: structuredOutput !== undefined && structuredOutput.model === undefined,
-      instructionStyle,
-      options: () => this.#runs.wrapOptions(run),
     };
     const processors =
       all.inputProcessors ?? (await this.#agent.listConfiguredInputProcessors(requestContext));
-    const processor = promptProcessor(showing);
+    const processor = this.#promptProcessor(run);
     this.#runOf.set(processor, run);
     const options = {
       ...given,
@@ -246,6 +238,43 @@ class VariableAgent {
     return { options, showing };
   }
 
+  /** The options of the pipeline for a run's calls. */
+  #wrapOptions({ store }: Run): wraps.WrapOptions {
+    const { instructionStyle: _style, ...options } = this.#options;
+    return { taint: this.#taintOf(store), ...options, store };
+  }
+
+  /**
+   * Returns the processor that adds the guide and the list of variables to the prompts of a run. Mastra runs it on each
+   * prompt before it is sent, and does not store what it adds.
+   */
+  #promptProcessor(run: Run) {
+    const { instructionStyle = "auto", syntaxes } = this.#options;
+    let prepare: ReturnType<typeof listingVariables> | undefined;
+    let stepNumber = 0;
+    return {
+      id: "byref-variables",
+      processLLMRequest: async ({ prompt }: { readonly prompt: readonly ModelMessage[] }) => {
+        // Approvals of calls from now on are requested in this process.
+        run.isForeign = false;
+        prepare ??= listingVariables({ ...this.#wrapOptions(run), instructionStyle });
+        const system = prompt.filter((message) => message.role === "system");
+        const others = prompt.filter(({ role }) => role !== "system");
+        const messages = this.#clientCalls.asWritten(asWritten(others));
+        // Only these fields are read; the rest of a step belongs to the SDK's loop.
+        const step = { messages, stepNumber: stepNumber++ } as unknown as Parameters<
+          typeof prepare
+        >[0];
+        const listed = (await prepare(step))?.messages ?? messages;
+        const guided = withGuide(system, instructionStyle, syntaxes);
+        const instructions: readonly ModelMessage[] = Array.isArray(guided)
+          ? guided
+          : [{ role: "system", content: String(guided) }];
+        return { prompt: [...instructions, ...listed.map(inParts)] };
+      },
+    };
+  }
+
   #end(run: Run): void {
     this.#runs.end(run);
     this.#scoring.ended(run);
@@ -256,7 +285,7 @@ class VariableAgent {
     const run = this.#runOf.get(given.inputProcessors?.at(-1) ?? {});
     if (run === undefined) return tools;
     run.begin(await this.#openStore(run, given), given);
-    const options = this.#runs.wrapOptions(run);
+    const options = this.#wrapOptions(run);
     const { requestContext } = given;
     const own = await this.#agent.listTools({ requestContext });
     const entries = Object.entries(tools).map(async ([name, tool]) => {
@@ -264,48 +293,6 @@ class VariableAgent {
       return [name, isVariableTool ? tool : await wrapCoreTool(name, tool, { run, options })];
     });
     return Object.fromEntries(await Promise.all(entries));
-  }
-}
-
-interface Prompting extends Pick<Showing, "run" | "clientCalls"> {
-  readonly instructionStyle: guides.InstructionStyle;
-  /** Called when the run has its store. */
-  readonly options: () => wraps.WrapOptions;
-}
-
-/**
- * Returns the processor that adds the guide and the list of variables to the prompts of a run. Mastra runs it on each
- * prompt before it is sent, and does not store what it adds.
- */
-function promptProcessor(prompting: Prompting) {
-  const { run, clientCalls, instructionStyle } = prompting;
-  let prepare: ReturnType<typeof listingVariables> | undefined;
-  let stepNumber = 0;
-  return {
-    id: "byref-variables",
-    async processLLMRequest({ prompt }: { readonly prompt: readonly ModelMessage[] }) {
-      // Approvals of calls from now on are requested in this process.
-      run.isForeign = false;
-      const options = prompting.options();
-      prepare ??= listingVariables({ ...options, instructionStyle });
-      const system = prompt.filter((message) => message.role === "system");
-      const others = prompt.filter(({ role }) => role !== "system");
-      const messages = clientCalls.asWritten(asWritten(others));
-      // Only these fields are read; the rest of a step belongs to the SDK's loop.
-      const step = { messages, stepNumber: stepNumber++ } as unknown as Parameters<
-        typeof prepare
-      >[0];
-      const listed = (await prepare(step))?.messages ?? messages;
-      return { prompt: [...guided(system), ...listed.map(inParts)] };
-    },
-  };
-
-  function guided(system: readonly SystemModelMessage[]): readonly ModelMessage[] {
-    const { syntaxes } = prompting.options();
-    const instructions = withGuide([...system], instructionStyle, syntaxes);
-    return Array.isArray(instructions)
-      ? instructions
-      : [{ role: "system", content: String(instructions) }];
   }
 }
 

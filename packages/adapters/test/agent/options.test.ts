@@ -247,14 +247,10 @@ describe("a result in the history", () => {
   });
 });
 
-const guide = withGuide(undefined);
-
-it("is the whole prompt if there are no instructions", () => {
+it("the guide is the whole prompt, is appended to a text or is another message, and is included once", () => {
+  const guide = withGuide(undefined);
   expect(guide).toMatch(/^Write results as /);
   expect(withGuide("")).toBe(guide);
-});
-
-it("is appended to a text, and is another message after messages", () => {
   const cached = {
     role: "system",
     content: "Be brief.",
@@ -263,17 +259,13 @@ it("is appended to a text, and is another message after messages", () => {
   expect(withGuide("Be brief.")).toBe(`Be brief.\n\n${String(guide)}`);
   expect(withGuide(cached)).toEqual([cached, { role: "system", content: guide }]);
   expect(withGuide([cached, cached])).toHaveLength(3);
+  for (const style of ["auto", "full", "minimal"] as const) {
+    for (const given of ["Be brief.", [cached]]) {
+      const once = withGuide(given as Parameters<typeof withGuide>[0], style);
+      expect(withGuide(once, style)).toBe(once);
+    }
+  }
 });
-
-it.each(["auto", "full", "minimal"] as const)(
-  "is included once, however often it is added (%s)",
-  (style) => {
-    const once = withGuide("Be brief.", style);
-    expect(withGuide(once, style)).toBe(once);
-    const messages = withGuide([{ role: "system", content: "Be brief." }], style);
-    expect(withGuide(messages, style)).toBe(messages);
-  },
-);
 
 it("a tool that the provider or the client executes is left alone", () => {
   const provider = {

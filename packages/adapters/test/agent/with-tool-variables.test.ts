@@ -265,3 +265,10 @@ it("keeps the provider metadata at the end of a text, and adds that the text was
   });
   expect(second).toEqual({ type: "text-end", id: "b" });
 });
+
+it("a text without a start begins with its first piece, and its end is not held back for ever", async () => {
+  const [, ...pieces] = text("a", "It is $x.", "n.", " Or $x");
+  const parts = await expanded(pieces.slice(0, -1));
+  const shown = parts.map((part) => (part.type === "text-delta" ? part.text : ""));
+  expect(shown.join("")).toBe('It is 4. Or {"n":4}');
+});

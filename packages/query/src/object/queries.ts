@@ -188,7 +188,6 @@ class ConversationTables implements contexts.ConversationQueries {
   readonly #context: contexts.ConversationContext;
   /** Undefined before they are read. */
   #marks: Set<Mark> | undefined;
-  #isPurgeDue = false;
   #purging: Promise<void> | undefined;
 
   constructor(context: contexts.ConversationContext) {
@@ -220,7 +219,6 @@ class ConversationTables implements contexts.ConversationQueries {
       if (this.databases?.isStale(this.#used) !== true) return;
       // In the transaction of the change, so that a crash cannot come between.
       this.#mark("tables purge");
-      this.#isPurgeDue = true;
       const purged = Promise.resolve().then(() => this.purged());
       this.#context.state.waitUntil(
         purged.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))),
@@ -237,10 +235,8 @@ class ConversationTables implements contexts.ConversationQueries {
   }
 
   async #purge(databases: QueryDatabases): Promise<void> {
-    do {
-      this.#isPurgeDue = false;
-      await databases.purge(this.#used);
-    } while (this.#isPurgeDue);
+    // Other variables may change meanwhile.
+    while (databases.isStale(this.#used)) await databases.purge(this.#used);
     this.#marks?.delete("tables purge");
     this.#context.sql.run(`DELETE FROM meta WHERE key = 'tables purge'`);
   }

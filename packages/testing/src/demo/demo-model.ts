@@ -2,8 +2,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provid
 import { delay } from "@ai-sdk/provider-utils";
 import type { ModelProvider } from "../../../../src/internal-edge.ts";
 import { toolOutputs, accounts } from "../../../../src/internal-tool.ts";
-import { generated } from "../testing/generated.ts";
-import { finish, type Part, streamOf, text, toolCall } from "../testing/stream-parts.ts";
+import { finish, modelOf, type Part, text, toolCall } from "../testing/stream-parts.ts";
 import { nextStep, refusal } from "./next-step.ts";
 import { type DemoScript, readConversation } from "./read-conversation.ts";
 
@@ -28,19 +27,9 @@ export function demoModel({
   wordDelayMs = 0,
   scripts = [],
 }: DemoModelOptions = {}): LanguageModelV4 {
-  const partsFor = (options: LanguageModelV4CallOptions) =>
-    withDelays(speak(options, scripts), wordDelayMs, options.abortSignal);
-  return {
-    specificationVersion: "v4",
-    provider: "byref",
-    modelId: "demo",
-    supportedUrls: {},
-    doStream: async (options) => ({ stream: streamOf(partsFor(options)) }),
-    doGenerate: async (options) => ({
-      ...(await generated(partsFor(options))),
-      response: { modelId: "demo" },
-    }),
-  };
+  return modelOf("byref", "demo", (options) =>
+    withDelays(speak(options, scripts), wordDelayMs, options.abortSignal),
+  );
 }
 
 /** Yields every part of the answer in order, from stream-start to finish. */

@@ -1,6 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { generated } from "./generated.ts";
-import { cut, finish, type Part, streamOf, text, toolCall } from "./stream-parts.ts";
+import { cut, finish, modelOf, type Part, text, toolCall } from "./stream-parts.ts";
 
 /** A call of a tool. An input that is a string is the raw text of the call, whether it is JSON or not. */
 export interface ScriptedCall {
@@ -57,15 +56,7 @@ export function scriptedModel(
     const items = itemsOf(typeof step === "function" ? await step(options) : step);
     return partsOf(items, { number, deltaChars });
   };
-  return {
-    specificationVersion: "v4",
-    provider: "scripted",
-    modelId: "scripted",
-    supportedUrls: {},
-    calls,
-    doGenerate: async (options) => generated(await next(options)),
-    doStream: async (options) => ({ stream: streamOf(await next(options)) }),
-  };
+  return { ...modelOf("scripted", "scripted", next), calls };
 }
 
 function itemsOf(step: Fixed | AsyncIterable<StepItem>): Items {

@@ -1,8 +1,13 @@
 import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Content,
   LanguageModelV4FinishReason,
+  LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
   SharedV4ProviderMetadata,
 } from "@ai-sdk/provider";
+import { json } from "../../../../src/internal.ts";
 
 export type Part = LanguageModelV4StreamPart;
 
@@ -84,8 +89,26 @@ export function finish(
   return [{ type: "finish", finishReason: { unified, raw: unified }, usage }];
 }
 
+/** Creates a model that needs no provider: each call streams, or generates, the parts that a function returns. */
+export function modelOf(
+  provider: string,
+  modelId: string,
+  partsFor: (options: LanguageModelV4CallOptions) => Parts | Promise<Parts>,
+): LanguageModelV4 {
+  return {
+    specificationVersion: "v4",
+    provider,
+    modelId,
+    supportedUrls: {},
+    doGenerate: async (options) => generated(await partsFor(options)),
+    doStream: async (options) => ({ stream: streamOf(await partsFor(options)) }),
+  };
+}
+
+type Parts = AsyncGenerator<Part, void, undefined>;
+
 /** A stream of the parts, each produced when it is requested: an abort takes effect at the next part. */
-export function streamOf(parts: AsyncGenerator<Part, void, undefined>): ReadableStream<Part> {
+function streamOf(parts: Parts): ReadableStream<Part> {
   return new ReadableStream<Part>(
     {
       async pull(controller) {
@@ -100,3 +123,63 @@ export function streamOf(parts: AsyncGenerator<Part, void, undefined>): Readable
     { highWaterMark: 0 },
   );
 }
+
+type Content = LanguageModelV4Content;
+type Block = Extract<Content, { readonly type: "text" | "reasoning" }>;
+type Writable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
+
+/** Returns what a call that does not stream would, of the parts that it would stream. */
+async function generated(parts: Parts): Promise<LanguageModelV4GenerateResult> {
+  const content: Content[] = [];
+  const blocks = new Map<string, Writable<Block>>();
+  const result: Partial<Writable<LanguageModelV4GenerateResult>> = {};
+  for await (const part of parts) {
+    switch (part.type) {
+      case "text-start":
+      case "reasoning-start": {
+        const type = part.type === "text-start" ? "text" : "reasoning";
+        const block: Writable<Block> = {
+          type,
+          text: "",
+          ...json.compact({ providerMetadata: part.providerMetadata }),
+        };
+        blocks.set(part.id, block);
+        content.push(block);
+        break;
+      }
+      case "text-delta":
+      case "reasoning-delta": {
+        const block = blocks.get(part.id);
+        if (block !== undefined) block.text += part.delta;
+        break;
+      }
+      case "stream-start":
+        result.warnings = part.warnings;
+        break;
+      case "response-metadata":
+        result.response = json.compact({ modelId: part.modelId });
+        break;
+      case "finish":
+        Object.assign(result, { finishReason: part.finishReason, usage: part.usage });
+        break;
+      case "error":
+        throw part.error;
+      default:
+        // The other parts of a stream announce, repeat or end something.
+        if (WHOLE_PARTS.has(part.type)) content.push(part as Extract<Part, Content>);
+    }
+  }
+  const { finishReason, usage, warnings = [], response } = result;
+  if (finishReason === undefined || usage === undefined) {
+    throw new Error("The step ends without a finish.");
+  }
+  return { content, finishReason, usage, warnings, ...json.compact({ response }) };
+}
+
+const WHOLE_PARTS: ReadonlySet<string> = new Set<Content["type"]>([
+  "tool-call",
+  "tool-result",
+  "tool-approval-request",
+  "source",
+  "file",
+]);
