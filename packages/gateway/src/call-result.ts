@@ -8,7 +8,7 @@ import type { Json } from "../../../src/references.ts";
 import type { OfferedTool } from "./offered-items.ts";
 import { isOwn, resourceOf } from "./own-tools.ts";
 import { joinedRules } from "../../mcp/src/server-rules.ts";
-import { type Statistics, WRONG_REFERENCES } from "./gateway-state.ts";
+import { type GatewayState, WRONG_REFERENCES } from "./gateway-state.ts";
 
 /** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
 const VARIABLE_META = "byref/variable";
@@ -225,11 +225,11 @@ export interface CallFailure {
 
 /** Makes what clients are sent for calls, and counts it. */
 export class CallResults {
-  readonly #statistics: Statistics;
+  readonly #statistics: GatewayState;
   /** The tools that were called with a wrong reference, and have not succeeded since. */
   readonly #toCorrect = new Set<string>();
 
-  constructor(statistics: Statistics) {
+  constructor(statistics: GatewayState) {
     this.#statistics = statistics;
   }
 

@@ -39,9 +39,9 @@ import {
   modesOf,
   waitingOf,
 } from "./client-of-gateway.ts";
-import type { ApprovalNeeded, Fields, Gateway } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
 import * as limits from "./gateway-limits.ts";
-import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
+import { type ApprovalNeeded, type Fields, type Round, RunningCall } from "./running-call.ts";
 import {
   VARIABLE_TEMPLATE,
   VIEW,
@@ -56,15 +56,6 @@ import { withTokens } from "./gateway-state.ts";
 import { CALL_TOOL, calledBy } from "./offered-items.ts";
 import type { Change, Upstream } from "./upstream.ts";
 
-export interface ServingOptions {
-  /** Signs what clients send back: at least 32 bytes, the same for all processes of a workspace. */
-  readonly key: Uint8Array;
-  /** The calls that wait for an answer, of all connections. */
-  readonly waiting: WaitingCalls;
-  /** The approvals that calls wait for, of all processes of a workspace. */
-  readonly approvals: policies.ApprovalLedger<string>;
-}
-
 /** State that a client returns with the next round of a call. */
 interface State {
   readonly waiting?: string;
@@ -77,8 +68,7 @@ type Era = McpRequestContext["era"];
 const QUESTION = "question";
 
 /** Returns a server for one connection or one request of a client; it serves both eras of the protocol. */
-export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Era): Server {
-  const codec = createRequestStateCodec<State>({ key: options.key });
+export function gatewayServer(gateway: Gateway, era: Era): Server {
   const server = new Server(
     { name: "byref", title: "Byref", version },
     {
@@ -89,7 +79,7 @@ export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Er
         completions: {},
         logging: {},
       },
-      requestState: { verify: codec.verify },
+      requestState: { verify: (...given) => codecOf(gateway).verify(...given) },
     },
   );
   server.setRequestHandler("tools/list", async (_request, context) => {
@@ -101,7 +91,7 @@ export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Er
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const declared = declaredBy(server, context);
     gateway.client.declare(declared);
-    const answering = { ...options, gateway, codec, context, declared, era };
+    const answering = { gateway, context, declared, era };
     // A model that calls by `call_tool` reads what is wrong: the tool that its client has called is there.
     const isOther = gateway.searches && params.name === CALL_TOOL.name;
     try {
@@ -123,9 +113,13 @@ export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Er
   return server;
 }
 
-interface Answering extends ServingOptions {
+/** Signs what clients send back. Nothing is signed before a call, so that reading alone writes nothing. */
+function codecOf({ state }: Gateway): RequestStateCodec<State> {
+  return createRequestStateCodec<State>({ key: state.signingKey() });
+}
+
+interface Answering {
   readonly gateway: Gateway;
-  readonly codec: RequestStateCodec<State>;
   readonly context: ServerContext;
   readonly declared: ClientCapabilities;
   readonly era: Era;
@@ -135,22 +129,22 @@ async function answerTo(
   { name, arguments: input = {} }: CallToolRequestParams,
   answering: Answering,
 ): Promise<CallToolResult | InputRequiredResult> {
-  const { gateway, context, codec, waiting, approvals } = answering;
-  const approving = approvalsFor(name, context, approvals);
+  const { gateway, context } = answering;
+  const approving = approvalsFor(name, context, gateway.state.approvals);
   if (approving.isDeclined) return failedResult("tool_denied", DECLINED);
   const logLevel = envelopeOf(context)?.[LOG_LEVEL_META_KEY] as LoggingLevel | undefined;
   const { meta } = waitingOf(context);
   const asked = { name, input: input as Json, ...approving, logLevel, meta };
-  const call = continued(answering) ?? new RunningCall(gateway, asked);
+  const call = continued(answering) ?? new RunningCall((given) => gateway.call(given), asked);
   const answer = await call.next(roundOf(answering));
   switch (answer.kind) {
     case "result":
       return answer.result;
     case "question":
-      waiting.add(call);
+      gateway.waiting.add(call);
       return inputRequired({
         inputRequests: { [QUESTION]: answer.request },
-        requestState: await codec.mint({ waiting: call.id }),
+        requestState: await codecOf(gateway).mint({ waiting: call.id }),
       });
     case "approval": {
       if (modesOf(answering.declared).form === undefined) {
@@ -162,7 +156,7 @@ async function answerTo(
       });
       return inputRequired({
         inputRequests: { [APPROVAL]: question },
-        requestState: await codec.mint({ question: answer.question }),
+        requestState: await codecOf(gateway).mint({ question: answer.question }),
       });
     }
   }
@@ -172,10 +166,10 @@ async function answerTo(
  * Returns the call that waits for the answer in this request. Throws if the question has expired, or if the gateway
  * was restarted.
  */
-function continued({ context: { mcpReq }, waiting }: Answering): RunningCall | undefined {
+function continued({ context: { mcpReq }, gateway }: Answering): RunningCall | undefined {
   const id = mcpReq.requestState<State>()?.waiting;
   if (id === undefined) return undefined;
-  const call = waiting.take(id);
+  const call = gateway.waiting.take(id);
   if (call === undefined) {
     const message = "The question was not answered in time, or the gateway was started again.";
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
@@ -274,7 +268,7 @@ const OWN_RESOURCES = [
     uri: "byref://stats",
     name: "stats",
     description: "What was kept and saved in this workspace. Counts, never values.",
-    read: (gateway: Gateway): unknown => withTokens(gateway.counts),
+    read: (gateway: Gateway): unknown => withTokens(gateway.state.read()),
   },
 ];
 
@@ -532,8 +526,8 @@ async function readFromServer(uri: string, gateway: Gateway, context: ServerCont
 }
 
 /** A model may read what the server answers, also as an error. */
-function taintBy({ server }: Upstream, { taint }: Gateway): void {
-  if (server.rules.trusted !== true) taint.add();
+function taintBy({ server }: Upstream, { state }: Gateway): void {
+  if (server.rules.trusted !== true) state.taint.add();
 }
 
 function unknown(what: string): ProtocolError {

@@ -1,7 +1,36 @@
-import type { InputRequest, InputResponse } from "@modelcontextprotocol/server";
+import type { CallToolResult, InputRequest, InputResponse } from "@modelcontextprotocol/server";
+import type { policies } from "../../../src/internal-tool.ts";
+import type { Json } from "../../../src/references.ts";
 import { type AskClient, type ClientOfCall, QUESTIONS } from "./client-of-gateway.ts";
 import * as limits from "./gateway-limits.ts";
-import type { ApprovalNeeded, CallAnswer, Gateway, GatewayCall } from "./gateway.ts";
+
+export interface GatewayCall extends ClientOfCall {
+  readonly name: string;
+  readonly input: Json;
+  /** Returns true if a person has approved the call of this pin. */
+  readonly isApproved: (pin: string) => boolean;
+  /** Asks a person about the call of this pin. Returns the question's id. */
+  readonly ask: (pin: string) => string;
+  /** Returns the parameters that the person who approved has changed in the form of these fields. Default: none. */
+  readonly changed?: (fields: Fields) => Fields;
+}
+
+/** Parameters that a person may change, with the values that are shown. */
+export type Fields = Readonly<Record<string, string | number | boolean>>;
+
+/** A call that a person has to approve first. Nothing has run. */
+export interface ApprovalNeeded {
+  readonly kind: "approval";
+  readonly approval: policies.ApprovalRequest;
+  readonly fields: Fields;
+  /** The id of the question, which the client returns. */
+  readonly question: string;
+}
+
+export interface CallAnswer {
+  readonly kind: "result";
+  readonly result: CallToolResult;
+}
 
 /** A question of a server to its client, in the middle of a call. */
 interface Question {
@@ -31,14 +60,15 @@ export class RunningCall {
   #question: { readonly request: InputRequest; readonly answer: Later<InputResponse> } | undefined;
   #round: Round | undefined;
 
+  /** `run`: that of the gateway. */
   constructor(
-    gateway: Gateway,
+    run: (call: GatewayCall) => Promise<CallAnswer | ApprovalNeeded>,
     call: Pick<
       GatewayCall,
       "name" | "input" | "isApproved" | "ask" | "changed" | "logLevel" | "meta"
     >,
   ) {
-    this.#answer = gateway.call({
+    this.#answer = run({
       ...call,
       signal: this.#controller.signal,
       onProgress: (progress) => this.#round?.onProgress?.(progress),

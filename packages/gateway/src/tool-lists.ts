@@ -2,24 +2,27 @@ import { delay } from "@ai-sdk/provider-utils";
 import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
-import { withTimeLimit } from "../../../src/internal.ts";
+import { json, withTimeLimit } from "../../../src/internal.ts";
 import { idlePatterns, type RuledServer } from "../../mcp/src/server-rules.ts";
 import type { ToolList, Upstream } from "./upstream.ts";
 
-/** Keeps the list of each server for the next start, by the server's name and address. */
+/** What a server has said about itself. */
+export interface Said {
+  readonly tools?: readonly Tool[];
+  readonly instructions?: string | undefined;
+}
+
+/** Keeps what servers have said for the next start, by their names and addresses. A `Map` keeps it for the process. */
 export interface ListKeeper {
-  read(key: string): readonly Tool[] | undefined;
-  write(key: string, tools: readonly Tool[]): void;
-  /** Keeps the server's instructions, too. Default: the first answer to a client waits for the server. */
-  readInstructions?(key: string): string | undefined;
-  writeInstructions?(key: string, text: string): void;
+  get(key: string): Said | undefined;
+  set(key: string, said: Said): unknown;
 }
 
 export interface ToolListsOptions {
   readonly log: (line: string) => void;
   /** Called when a server answers after its list was given without it, or differs from what was kept. */
   readonly onToolsChanged: () => void;
-  readonly keeper?: ListKeeper | undefined;
+  readonly keeper: ListKeeper;
 }
 
 /** Tools that a server has listed in this process. */
@@ -46,7 +49,7 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
     const { name } = upstream.server;
     const own = known.get(name);
     if (own !== undefined && isFresh(own)) return own.tools;
-    const given = own?.tools ?? keeper?.read(keyOf(upstream));
+    const given = own?.tools ?? keeper.get(keyOf(upstream))?.tools;
     const waitMs =
       own !== undefined ? limits.gatewayStaleMs : given === undefined ? limits.gatewayListMs : 0;
     // Requests for the same list share one answer.
@@ -58,12 +61,17 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
 
   /** The instructions of a server as it sent them last. Undefined if it has never been connected. */
   function instructionsOf(upstream: Upstream): string | undefined {
-    return upstream.instructions ?? keeper?.readInstructions?.(keyOf(upstream));
+    return upstream.instructions ?? keeper.get(keyOf(upstream))?.instructions;
   }
 
   /** Notes that a client need not wait again for the instructions of a server that has not sent them. */
   function waitedFor(upstream: Upstream): void {
-    if (instructionsOf(upstream) === undefined) keeper?.writeInstructions?.(keyOf(upstream), "");
+    if (instructionsOf(upstream) === undefined) keep(upstream, { instructions: "" });
+  }
+
+  function keep(upstream: Upstream, said: Said): void {
+    const key = keyOf(upstream);
+    keeper.set(key, { ...keeper.get(key), ...said });
   }
 
   /** True if the list of each of the servers is known and has not expired. */
@@ -109,9 +117,7 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
     try {
       const { tools, ttlMs } = await upstream.tools();
       known.set(upstream.server.name, { tools, freshUntilMs: Date.now() + ttlMs });
-      const { instructions } = upstream;
-      keeper?.write(keyOf(upstream), tools);
-      if (instructions !== undefined) keeper?.writeInstructions?.(keyOf(upstream), instructions);
+      keep(upstream, { tools, ...json.compact({ instructions: upstream.instructions }) });
       logIdleRules(upstream.server, tools);
       return tools;
     } catch (error) {

@@ -143,12 +143,7 @@ describe.each(["list", "search"] as const)("an approval, tools: %s", (tools) => 
 async function openHost(ran: string[], tools: ToolOffer): Promise<ApprovalHost> {
   const sql = new NodeSql();
   const store = new MemoryStore();
-  const key = new Uint8Array(32).fill(7);
-  const owner = { id: "", isAlive: () => true };
-  const open = () => {
-    const { approvals } = new GatewayState(sql, { owner, log: () => {}, prepareMeta: () => {} });
-    return openShop({ store, tools, serving: { key, approvals } });
-  };
+  const open = () => openShop({ store, tools, state: new GatewayState(sql) });
   let shop = await open();
   const save = (value: number) => store.save({ name: "order", value: String(value) });
   const call = async (round?: object) => {

@@ -5,7 +5,8 @@ import { type ToolOutput, toolOutput } from "../../../src/tool/tool-output.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { storeWith } from "../../../test/support/wrapped.ts";
 import type { OfferedTool } from "../src/offered-items.ts";
-import { MemoryStatistics } from "../src/gateway-state.ts";
+import { NodeSql } from "../../../test/support/node-sql.ts";
+import { GatewayState } from "../src/gateway-state.ts";
 import type { Ready, Saved } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
@@ -70,14 +71,14 @@ it.each<[string, readonly (Json | Uint8Array)[], number]>([
   ["a text with two umlauts", ["üaü"], 2],
   ["texts in a list in a list", [["ü", ["€"]]], 3],
 ])("a call counts the bytes that were passed by reference: %s", (_what, values, more) => {
-  const statistics = new MemoryStatistics();
+  const state = new GatewayState(new NodeSql());
   const offered = { definition: { name: "take" } } as OfferedTool;
   const saved = { output: {}, info: undefined } as unknown as Saved;
   const ready = {
     references: { authoredChars: 7, resolvedChars: 100, values },
   } as unknown as Ready;
-  new CallResults(statistics).saved(offered, { saved, ready, received: { content: [] } });
-  expect(statistics.read()).toMatchObject({ referenceCharacters: 7, bytesByReference: 100 + more });
+  new CallResults(state).saved(offered, { saved, ready, received: { content: [] } });
+  expect(state.read()).toMatchObject({ referenceCharacters: 7, bytesByReference: 100 + more });
 });
 
 const picture = (bytes: number) => ({
@@ -117,7 +118,7 @@ describe("a failure of a server", () => {
       { content: [block(LONG_ERROR)], structuredContent },
     ],
   ])("is kept whole if it is long, and comes as a handle: %s", async (_what, failure, value) => {
-    const { call, store, statistics } = await failing(failure);
+    const { call, store, state } = await failing(failure);
     const result = await call("fail");
     expect(result).toMatchObject({
       isError: true,
@@ -127,7 +128,7 @@ describe("a failure of a server", () => {
       ],
     });
     expect(await store.read("fail_1")).toEqual(value);
-    expect(statistics.read()).toMatchObject({ calls: 1, kept: 1, recovered: 0 });
+    expect(state.read()).toMatchObject({ calls: 1, kept: 1, recovered: 0 });
   });
 
   it.each([["no"], [LONG_ERROR]])("of a guarded call is withheld: %s", async (text) => {
@@ -145,7 +146,7 @@ describe("a failure of a server", () => {
   it.each([["no"], [LONG_ERROR]])("is untrusted like its results: %s", async (text) => {
     const { call, gateway } = await failing({ content: [block(text)] });
     await call("fail");
-    expect(gateway.taint.isTainted).toBe(true);
+    expect(gateway.state.taint.isTainted).toBe(true);
   });
 });
 

@@ -192,15 +192,15 @@ describe("a gateway", () => {
   });
 
   it("counts characters not sent, and wrong references that were corrected", async () => {
-    const { call, statistics } = await startGateway([{ name: "shop", make: shop() }]);
+    const { call, state } = await startGateway([{ name: "shop", make: shop() }]);
     const orders = nameIn(await call("list_orders"));
     await call("refund", { ids: [`$${orders}[9999].id`] });
     await call("refund", { ids: "not a list" });
     await call("list_variables");
-    expect(statistics.read()).toMatchObject({ calls: 4, wrongReferences: 1, recovered: 0 });
+    expect(state.read()).toMatchObject({ calls: 4, wrongReferences: 1, recovered: 0 });
     await call("refund", { ids: [`$${orders}[0].id`] });
     await call("refund", { ids: [`$${orders}[1].id`] });
-    const counts = statistics.read();
+    const counts = state.read();
     expect(counts).toMatchObject({ calls: 6, kept: 3, wrongReferences: 1, recovered: 1 });
     expect(counts.charactersReceived).toBeGreaterThan(10 * counts.charactersSent);
   });

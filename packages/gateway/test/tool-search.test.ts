@@ -74,7 +74,7 @@ describe("tools that are found", () => {
   });
 
   it("are called with the digits of long numbers, and saved under their own names", async () => {
-    const { call, ran, store, statistics } = await searching();
+    const { call, ran, store, state } = await searching();
     const input = { id: parsedJson("12345678901234567890") };
     const result = await call("call_tool", { name: "refund", arguments: input });
     expect(result._meta?.["byref/variable"]).toMatchObject({ name: "refund_1" });
@@ -85,7 +85,7 @@ describe("tools that are found", () => {
       'refund {"id":1234567890123456789}',
     ]);
     expect(store.list().map(({ name }) => name)).toEqual(["refund_1", "refund_2"]);
-    expect(statistics.read()).toMatchObject({ calls: 3, kept: 2 });
+    expect(state.read()).toMatchObject({ calls: 3, kept: 2 });
   });
 
   it.each([
