@@ -166,7 +166,11 @@ export class Gateway {
 
   /** The tools of the servers that answer, unless they are found by a search, then the gateway's own. */
   async tools(): Promise<readonly Tool[]> {
-    const offered = await (this.#lists.areFresh(this.upstreams) ? this.#tools() : this.#renewed());
+    const listing = this.#list();
+    // Calls need not wait for servers that are asked again.
+    const before = (this.#offered ??= listing);
+    const offered = await listing;
+    if (this.#offered === before) this.#offered = listing;
     const listed = [...offered.values()].filter(({ own }) => !this.searches || own !== undefined);
     const calling = this.searches ? [CALL_TOOL] : [];
     return [...listed.map(({ definition }) => definition), ...calling];
@@ -281,15 +285,6 @@ export class Gateway {
     if (this.#instructed === undefined || text === undefined) return undefined;
     const given = this.#instructed.get(upstream.server.name) ?? "";
     return text.startsWith(given) ? text.slice(given.length).trim() : text;
-  }
-
-  /** Asks servers again that did not answer, or whose list is out of date. Calls need not wait for that. */
-  async #renewed(): Promise<ReadonlyMap<string, OfferedTool>> {
-    const listing = this.#list();
-    const before = (this.#offered ??= listing);
-    const renewed = await listing;
-    if (this.#offered === before) this.#offered = listing;
-    return renewed;
   }
 
   #tools(): Promise<ReadonlyMap<string, OfferedTool>> {

@@ -55,9 +55,11 @@ export class RunningCall {
   readonly id = crypto.randomUUID();
   readonly #controller = new AbortController();
   readonly #answer: Promise<CallAnswer | ApprovalNeeded>;
-  #asked = new Later<Question>();
+  #asked = Promise.withResolvers<Question>();
   #asking: Promise<unknown> = Promise.resolve();
-  #question: { readonly request: InputRequest; readonly answer: Later<InputResponse> } | undefined;
+  #question:
+    | { readonly request: InputRequest; readonly answer: PromiseWithResolvers<InputResponse> }
+    | undefined;
   #round: Round | undefined;
 
   /** `run`: that of the gateway. */
@@ -95,7 +97,7 @@ export class RunningCall {
 
   /** Passes the client's answer on to the server; undefined if it is none of the question's kind. */
   reply(answerTo: (question: InputRequest) => InputResponse | undefined): void {
-    this.#asked = new Later();
+    this.#asked = Promise.withResolvers();
     const { request, answer } = this.#question ?? {};
     if (request !== undefined) answer?.resolve(answerTo(request) ?? noAnswer(request));
   }
@@ -115,7 +117,7 @@ export class RunningCall {
   #askNext(request: InputRequest): Promise<InputResponse> {
     if (this.#round?.answers(request) === false) return noAnswer(request);
     if (this.#round?.ask !== undefined) return this.#round.ask(request);
-    const answer = new Later<InputResponse>();
+    const answer = Promise.withResolvers<InputResponse>();
     this.#question = { request, answer };
     this.#asked.resolve({ kind: "question", request });
     return answer.promise;
@@ -126,14 +128,6 @@ export class RunningCall {
 async function noAnswer({ method }: InputRequest): Promise<InputResponse> {
   if (method === QUESTIONS.elicitation) return { action: "cancel" };
   throw new Error(`The client did not answer ${method}.`);
-}
-
-/** A promise that is resolved later. Not `Promise.withResolvers`, which Node 20 lacks. */
-class Later<Value> {
-  resolve: (value: Value | Promise<Value>) => void = () => undefined;
-  readonly promise = new Promise<Value>((resolve) => {
-    this.resolve = resolve;
-  });
 }
 
 /** Calls to which clients return: those that wait for an answer to a server's question. */

@@ -38,7 +38,7 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
   /** Servers whose list has changed during the request for it. */
   const outdated = new Set<string>();
   const idleRules = new Set<string>();
-  return { toolsOf, instructionsOf, waitedFor, areFresh, renew };
+  return { toolsOf, instructionsOf, waitedFor, renew };
 
   /**
    * Returns the server's tools. Uses the list that the server sent in this process, until it expires; else the
@@ -48,7 +48,7 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
   async function toolsOf(upstream: Upstream): Promise<readonly Tool[]> {
     const { name } = upstream.server;
     const own = known.get(name);
-    if (own !== undefined && isFresh(own)) return own.tools;
+    if (own !== undefined && Date.now() < own.freshUntilMs) return own.tools;
     const given = own?.tools ?? keeper.get(keyOf(upstream))?.tools;
     const waitMs =
       own !== undefined ? limits.gatewayStaleMs : given === undefined ? limits.gatewayListMs : 0;
@@ -72,12 +72,6 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
   function keep(upstream: Upstream, said: Said): void {
     const key = keyOf(upstream);
     keeper.set(key, { ...keeper.get(key), ...said });
-  }
-
-  /** True if the list of each of the servers is known and has not expired. */
-  function areFresh(upstreams: readonly Upstream[]): boolean {
-    const lists = upstreams.map(({ server }) => known.get(server.name));
-    return lists.every((one) => one !== undefined && isFresh(one));
   }
 
   /** Asks the server again. Until it answers, its tools are those that it named before. */
@@ -134,10 +128,6 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
       idleRules.add(line);
     }
   }
-}
-
-function isFresh({ freshUntilMs }: Known): boolean {
-  return Date.now() < freshUntilMs;
 }
 
 interface Asking {

@@ -1,16 +1,5 @@
 import { createHash } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  fchmodSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ByrefError, messageOf } from "../../../../src/errors.ts";
 import { dataFolder } from "./data-folder.ts";
@@ -172,33 +161,6 @@ const START_FIELD = 19;
 /** The start of the text's SHA-256, 16 hexadecimal digits: a name for a file or an entry. */
 export function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
-}
-
-/**
- * Writes a file so that another process sees the old or the new content, also after a crash. The file has the
- * mode under any umask; by default only its owner may read it. A link at its place is replaced.
- */
-export function writeAtomically(file: string, content: string | Uint8Array, mode?: number): void {
-  const draft = `${file}.${process.pid}.tmp`;
-  // An earlier process of this number may have left one. A link is never followed.
-  rmSync(draft, { force: true });
-  try {
-    writeDraft(draft, content, mode);
-    renameSync(draft, file);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
-  }
-}
-
-function writeDraft(draft: string, content: string | Uint8Array, mode?: number): void {
-  const handle = openSync(draft, "wx", 0o600);
-  try {
-    if (mode !== undefined) fchmodSync(handle, mode & 0o777);
-    writeFileSync(handle, content, { flush: true });
-  } finally {
-    closeSync(handle);
-  }
 }
 
 export interface SharedStore extends VariableStore {

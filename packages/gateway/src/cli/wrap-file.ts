@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "jsonc-parser";
 import { ByrefError } from "../../../../src/errors.ts";
@@ -8,7 +8,6 @@ import {
   edited,
   entryFor,
   nameFor,
-  noteOnAllowed,
   notesOn,
   ownEntryIn,
   readClientFile,
@@ -18,7 +17,6 @@ import {
   withServersOf,
   withText,
 } from "./client-file.ts";
-import { writeAtomically } from "./state.ts";
 import * as limits from "../../../../src/limits.ts";
 import { lineDiffs } from "../../../../src/internal-tool.ts";
 
@@ -94,7 +92,6 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
     );
     taken.push(...added);
     notes.push(...added.flatMap((one) => notesOn(one, group.servers[one], copy)));
-    if (added.length > 0) notes.push(...noteOnAllowed(client, gateway));
     const entryOptions = { command, copy, servers: inside, except: excepted };
     const entry = entryFor(group, entryOptions, own === undefined ? undefined : there[own]);
     const isUsed = own !== undefined || added.length > 0;
@@ -201,6 +198,24 @@ function earlierCopy(client: ClientFile): string | undefined {
 function refuseIfChanged({ file, bytes }: ClientFile): void {
   if (readFileSync(file).equals(bytes)) return;
   throw new ByrefError("conflict", `${file} was changed in the meantime. Run this again.`);
+}
+
+/**
+ * Writes a file so that another process sees the old or the new content, also after a crash. The file has the mode
+ * under any umask. A link at its place is replaced.
+ */
+function writeAtomically(file: string, content: Uint8Array, mode: number): void {
+  const draft = `${file}.${process.pid}.tmp`;
+  // An earlier process of this number may have left one. A link is never followed.
+  rmSync(draft, { force: true });
+  try {
+    writeFileSync(draft, content, { flag: "wx", mode: 0o600, flush: true });
+    chmodSync(draft, mode & 0o777);
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
 }
 
 /** Returns the report as lines for a person, for a dry run with a diff of each file. */
