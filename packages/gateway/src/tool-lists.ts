@@ -3,7 +3,7 @@ import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
 import { json, withTimeLimit } from "../../../src/internal.ts";
-import { idlePatterns, type RuledServer } from "../../mcp/src/server-rules.ts";
+import { idlePatterns } from "../../mcp/src/server-rules.ts";
 import type { ToolList, Upstream } from "./upstream.ts";
 
 /** What a server has said about itself. */
@@ -37,7 +37,6 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
   const asking = new Map<string, Asking>();
   /** Servers whose list has changed during the request for it. */
   const outdated = new Set<string>();
-  const idleRules = new Set<string>();
   return { toolsOf, instructionsOf, waitedFor, renew };
 
   /**
@@ -112,20 +111,13 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
       const { tools, ttlMs } = await upstream.tools();
       known.set(upstream.server.name, { tools, freshUntilMs: Date.now() + ttlMs });
       keep(upstream, { tools, ...json.compact({ instructions: upstream.instructions }) });
-      logIdleRules(upstream.server, tools);
+      for (const pattern of idlePatterns(upstream.server, tools)) {
+        upstream.logOnce(`no tool fits the rule for ${pattern}.`);
+      }
       return tools;
     } catch (error) {
       if (!upstream.isClosed) log(messageOf(error));
       return undefined;
-    }
-  }
-
-  /** Logs each rule that fits no tool, once. */
-  function logIdleRules(server: RuledServer, tools: readonly Tool[]): void {
-    for (const pattern of idlePatterns(server, tools)) {
-      const line = `Server ${server.name}: no tool fits the rule for ${pattern}.`;
-      if (!idleRules.has(line)) log(line);
-      idleRules.add(line);
     }
   }
 }

@@ -105,7 +105,7 @@ export class Upstream {
   /** Lines about lists, which are logged once. */
   readonly #logged = new Set<string>();
   readonly #sieve = listSieve(({ kind, name, why }) =>
-    this.#logOnce(`its ${kind} ${name} is left out. ${why}`),
+    this.logOnce(`its ${kind} ${name} is left out. ${why}`),
   );
   /** Why lists could not be read, by what they list. */
   readonly #failedLists = new Map<string, string>();
@@ -234,7 +234,8 @@ export class Upstream {
     return this.#list("resource templates", ask, ({ uriTemplate }) => uriTemplate);
   }
 
-  #logOnce(what: string): void {
+  /** Logs a line about the server, once. */
+  logOnce(what: string): void {
     if (!this.#logged.has(what)) this.#options.log(`Server ${this.server.name}: ${what}`);
     this.#logged.add(what);
   }
@@ -256,7 +257,7 @@ export class Upstream {
         const name = nameOf(item);
         const shown = characters.clip(name, limits.maxGatewayNameChars);
         if (!first.has(name)) first.set(name, item);
-        else this.#logOnce(`it lists ${shown} more than once; the first is offered.`);
+        else this.logOnce(`it lists ${shown} more than once; the first is offered.`);
       }
       return [...first.values()];
     } catch (error) {
@@ -336,7 +337,8 @@ export class Upstream {
       else if (codeOf(error) === "limit_exceeded") this.#refusal = messageOf(error);
     };
     this.#current = client;
-    this.#instructions = this.#redact(client.getInstructions()?.trim() ?? "");
+    const instructions = client.getInstructions()?.trim() ?? "";
+    this.#instructions = this.#redact(instructions).replaceAll(LINE_END, "\n");
     this.#failures = 0;
     this.#refusal = undefined;
     this.#why = undefined;
@@ -466,6 +468,8 @@ export class Upstream {
     return new ByrefError("server_unavailable", message, { server: this.server.name, ...sent });
   }
 }
+
+const LINE_END = /\r\n?|[\u2028\u2029]/gu;
 
 /** The token of the server's own request means another one to the client. */
 function withoutToken(question: InputRequest): InputRequest {
