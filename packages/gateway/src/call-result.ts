@@ -234,20 +234,19 @@ export class CallResults {
   }
 
   saved(
-    { definition, from, isLocal }: OfferedTool,
+    { definition, from, own }: OfferedTool,
     { saved, received, ready, shown }: FinishedCall,
   ): CallToolResult {
     const { info } = saved;
     const { authoredChars, resolvedChars, values } = ready.references;
     // A tool of the pipeline returns one of its outputs.
     const output = saved.output as ToolOutput;
-    const answered = isLocal === true ? answerOf(output) : received;
-    const isOwn = isLocal !== true && received === undefined;
     const rules = from && joinedRules(from.upstream.server, from.tool.name);
     const inlineChars = rules?.inlineChars ?? maxShownResultChars;
-    const result = isOwn
-      ? ownResult(saved.output as Json, info, shown)
-      : clientResult({ received: answered, output, info, inlineChars });
+    const result =
+      own === undefined
+        ? clientResult({ received: received ?? answerOf(output), output, info, inlineChars })
+        : ownResult(saved.output as Json, info, shown);
     this.#statistics.add({
       calls: 1,
       kept: saved.info === undefined ? 0 : 1,

@@ -25,6 +25,7 @@ import {
 import { type FileSaver, type OwnTool, saveVariable, showVariable } from "./own-tools.ts";
 import {
   type ApprovalNeeded,
+  type Approved,
   type CallAnswer,
   type Fields,
   type GatewayCall,
@@ -74,6 +75,25 @@ function fieldsIn({ input = "", fixed = [] }: Partial<policies.ApprovalRequest> 
       : /^(?:number|boolean)$/u.test(typeof value);
   });
   return Object.fromEntries(fields.slice(0, limits.maxFields)) as Fields;
+}
+
+/** Returns the fields that a person has changed. One that a client leaves out, or empty, is as it was. */
+export function changedFields(fields: Fields, content: Approved["content"]): Fields {
+  const changed = Object.entries(fields).flatMap(([name, shown]) => {
+    const given = Object.hasOwn(content, name) ? typedLike(shown, content[name]) : shown;
+    const isKept = given === shown || given === "" || given === null;
+    return isKept ? [] : [[name, given as typeof shown] as const];
+  });
+  return Object.fromEntries(changed);
+}
+
+/**
+ * Reads a number or a boolean that a client sends as text. What is of another type stays: the tool's schema refuses
+ * it, and nothing runs that the person has not seen.
+ */
+function typedLike(shown: Fields[string], given: unknown): unknown {
+  const read = typeof given === "string" ? json.jsonIn(given) : undefined;
+  return typeof given !== typeof shown && typeof read === typeof shown ? read : given;
 }
 
 /** Evictions of one call; the next one does the rest. */
@@ -214,8 +234,11 @@ export class Gateway {
       if (prepared.kind === "failed") return answered(prepared);
       const { approval, pin } = prepared;
       const fields = fieldsIn(approval);
-      const isApproved = approval === undefined || call.isApproved(pin);
-      const changed = (isApproved && call.changed?.(fields)) || {};
+      const { approvals } = this.state;
+      const asked = JSON.stringify([call.name, pin]);
+      const { question = "", content = {} } = call.approved ?? {};
+      const isApproved = approval === undefined || approvals.take(question, asked) !== undefined;
+      const changed = isApproved ? changedFields(fields, content) : {};
       const isChanged = Object.keys(changed).length > 0 && json.isJsonObject(call.input);
       const input = isChanged ? { ...call.input, ...changed } : call.input;
       // What a person has changed is checked like the model's input.
@@ -223,8 +246,11 @@ export class Gateway {
       if (approval !== undefined && (!isApproved || ready.kind === "failed")) {
         const diffs = await diffsOfEdited(prepared.variables, this.store);
         const why = ready.kind === "failed" ? `${ready.code}: ${ready.message} ` : "";
-        const asked = { ...approval, reason: `${why}${approval.reason}`, diffs };
-        return { kind: "approval", approval: asked, fields, question: call.ask(pin) };
+        // The same question again if the answer was refused.
+        const id = isApproved ? question : crypto.randomUUID();
+        approvals.ask(id, asked);
+        const shown = { ...approval, reason: `${why}${approval.reason}`, diffs };
+        return { kind: "approval", approval: shown, fields, question: id };
       }
       if (ready.kind === "failed") return answered(ready);
       running.call = guardedClient(call, ready.visibility);

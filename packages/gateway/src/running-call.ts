@@ -7,12 +7,13 @@ import * as limits from "./gateway-limits.ts";
 export interface GatewayCall extends ClientOfCall {
   readonly name: string;
   readonly input: Json;
-  /** Returns true if a person has approved the call of this pin. */
-  readonly isApproved: (pin: string) => boolean;
-  /** Asks a person about the call of this pin. Returns the question's id. */
-  readonly ask: (pin: string) => string;
-  /** Returns the parameters that the person who approved has changed in the form of these fields. Default: none. */
-  readonly changed?: (fields: Fields) => Fields;
+  /** The question that a person has answered with yes, and the form's fields as they came back. */
+  readonly approved?: Approved | undefined;
+}
+
+export interface Approved {
+  readonly question: string;
+  readonly content: Readonly<Record<string, unknown>>;
 }
 
 /** Parameters that a person may change, with the values that are shown. */
@@ -65,10 +66,7 @@ export class RunningCall {
   /** `run`: that of the gateway. */
   constructor(
     run: (call: GatewayCall) => Promise<CallAnswer | ApprovalNeeded>,
-    call: Pick<
-      GatewayCall,
-      "name" | "input" | "isApproved" | "ask" | "changed" | "logLevel" | "meta"
-    >,
+    call: Pick<GatewayCall, "name" | "input" | "approved" | "logLevel" | "meta">,
   ) {
     this.#answer = run({
       ...call,

@@ -229,8 +229,7 @@ it("a server that is starting is named, and ends with the gateway", async () => 
   await listing;
   expect(gateway.status).toMatchObject([{ state: "starting" }, { state: "connected" }]);
   const { signal } = new AbortController();
-  const asking = { isApproved: () => false, ask: String };
-  const call = gateway.call({ name: "ping", input: {}, signal, ...asking });
+  const call = gateway.call({ name: "ping", input: {}, signal });
   await expect(call).rejects.toThrow(
     /^There is no tool ping\. There are: list_orders, .* These servers are still starting: slow\.$/u,
   );

@@ -20,7 +20,7 @@ type Work = (call: GatewayCall) => Promise<CallAnswer>;
 
 /** Starts a call that does this work in the gateway's place. */
 function started(work: Work): RunningCall {
-  return new RunningCall(work, { name: "one", input: {}, isApproved: () => false, ask: String });
+  return new RunningCall(work, { name: "one", input: {} });
 }
 
 function round(more: Partial<Round> = {}): Round {
