@@ -325,11 +325,7 @@ const GREETINGS: ReadonlySet<string> = new Set(["initialize", "server/discover"]
  * Answers the client's greeting with the servers' instructions, too. The library fixes instructions before it knows
  * the client, but servers are connected with the client's capabilities, which later versions send with each request.
  */
-function instructed(
-  transport: Transport,
-  gateway: Gateway,
-  listRoots: ListRoots,
-): Transport {
+function instructed(transport: Transport, gateway: Gateway, listRoots: ListRoots): Transport {
   const greetings = new Set<unknown>();
   const { onmessage } = transport;
   const send = transport.send.bind(transport);

@@ -45,7 +45,8 @@ import {
   reasonOf,
 } from "./server-errors.ts";
 
-export type OpenTransport = (server: ServerConfiguration) => Transport;
+/** `"sse"`: by the transport of 2024-11-05, whatever the configuration says. */
+export type OpenTransport = (server: ServerConfiguration, kind?: "sse") => Transport;
 
 export interface UpstreamOptions {
   readonly open: OpenTransport;
@@ -302,14 +303,11 @@ export class Upstream {
   async #connect(): Promise<Client> {
     const { address } = this.server;
     const isSse = "url" in address && address.isSse === true;
-    const bySse = "url" in address ? { ...address, isSse: true as const } : address;
     const stop = new AbortController();
     const opening: Opening = { stop };
     this.#opening = opening;
-    const open = (kind?: "sse") => {
-      const server = kind === "sse" ? { ...this.server, address: bySse } : this.server;
-      return (opening.transport = this.#sieve.sift(this.#options.open(server)));
-    };
+    const open = (kind?: "sse") =>
+      (opening.transport = this.#sieve.sift(this.#options.open(this.server, kind)));
     const { capabilities } = this.#options.client;
     const onChanged = (kind: "tools" | "prompts" | "resources") => ({
       autoRefresh: false,

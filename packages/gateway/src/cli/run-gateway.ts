@@ -127,11 +127,11 @@ async function overHttp(
   };
 }
 
-function transportTo(server: ServerConfiguration) {
+function transportTo(server: ServerConfiguration, kind?: "sse") {
   const { name, address } = server;
   if ("url" in address) {
     const requestInit = { headers: { ...address.headers } };
-    const Transport = address.isSse === true ? SSEClientTransport : StreamableHTTPClientTransport;
+    const Transport = kind === "sse" ? SSEClientTransport : StreamableHTTPClientTransport;
     return new Transport(new URL(address.url), { requestInit, fetch: upstreamFetch });
   }
   const { command, args, cwd } = address;

@@ -174,9 +174,9 @@ function serversFor(
 }
 
 /** Each server has its own headers: nothing of the client's request is passed on. */
-function transportTo({ address }: ServerConfiguration) {
+function transportTo({ address }: ServerConfiguration, kind?: "sse") {
   if (!("url" in address)) throw new Error("A Worker starts no programs.");
-  if (address.isSse === true) throw new Error("A Worker knows no transport of 2024-11-05.");
+  if (kind === "sse") throw new Error("A Worker knows no transport of 2024-11-05.");
   const requestInit = { headers: { ...address.headers } };
   return new StreamableHTTPClientTransport(new URL(address.url), { requestInit, fetch: mcpFetch });
 }
