@@ -71,22 +71,6 @@ describe("a call that outlives a request of its client", () => {
   });
 });
 
-/** Starts a call that runs until it is cancelled, and returns why. */
-const endless = () =>
-  started(
-    ({ signal }) =>
-      new Promise((_done, fail) => {
-        signal.addEventListener("abort", () => fail(signal.reason as Error));
-      }),
-  );
-
-it("a cancelled request ends its call, with the reason", async () => {
-  const controller = new AbortController();
-  const next = endless().next(round({ signal: controller.signal }));
-  controller.abort(new Error("The user left."));
-  await expect(next).rejects.toThrow("The user left.");
-});
-
 describe("calls that wait for an answer", () => {
   it("are cancelled when the time to answer is over, and not before", async () => {
     const waiting = new WaitingCalls();
@@ -98,15 +82,5 @@ describe("calls that wait for an answer", () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(answers).toEqual([fulfilled({ action: "cancel" })]);
     expect(waiting.take(call.id)).toBeUndefined();
-  });
-
-  it("are not cancelled once they were taken", async () => {
-    const waiting = new WaitingCalls();
-    const { call, answers } = asking(PERSON);
-    await call.next(round());
-    waiting.add(call);
-    waiting.take(call.id);
-    await vi.advanceTimersByTimeAsync(limits.gatewayQuestionMs);
-    expect(answers).toEqual([]);
   });
 });

@@ -72,6 +72,14 @@ describe("a server stays outside the gateway", () => {
     expect(left.mcpServers.byref.args.slice(-2)).toEqual(["--except", "shop"]);
   });
 
+  it("if a setting of Claude Code turns it off", () => {
+    const file = written(".mcp.json", { mcpServers: SERVERS });
+    written(".claude/settings.json", { disabledMcpjsonServers: ["shop"] });
+    const { servers, notes } = wrapped(file);
+    expect(servers).toEqual(["my crm"]);
+    expect(notes.join()).toContain('"disabledMcpjsonServers" in ');
+  });
+
   it.each([
     {
       permissions: {
