@@ -34,7 +34,8 @@ interface Known extends Pick<ToolList, "tools"> {
 /** The lists of tools of all servers. A server that is slow or down never delays the others for long. */
 export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
   const known = new Map<string, Known>();
-  const asking = new Map<string, Asking>();
+  /** Requests that are not answered, by server. */
+  const asking = new Map<string, Promise<readonly Tool[]>>();
   /** Servers whose list has changed during the request for it. */
   const outdated = new Set<string>();
   return { toolsOf, instructionsOf, waitedFor, renew };
@@ -52,10 +53,9 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
     const waitMs =
       own !== undefined ? limits.gatewayStaleMs : given === undefined ? limits.gatewayListMs : 0;
     // Requests for the same list share one answer.
-    const { beganMs, tools } = asking.get(name) ?? begin(upstream, given ?? [], waitMs);
+    const tools = asking.get(name) ?? begin(upstream, given ?? [], waitMs);
     if (given !== undefined && waitMs === 0) return given;
-    const leftMs = Math.max(beganMs + waitMs - Date.now(), 0);
-    return withTimeLimit(leftMs, () => tools).catch(() => given ?? []);
+    return withTimeLimit(waitMs, () => tools).catch(() => given ?? []);
   }
 
   /** The instructions of a server as it sent them last. Undefined if it has never been connected. */
@@ -84,7 +84,7 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
    * Asks the server. `given`: the list that is returned in the meantime, of which no change is announced; `waitMs`: how
    * long that waits for a newer one.
    */
-  function begin(upstream: Upstream, given?: readonly Tool[], waitMs = Infinity): Asking {
+  function begin(upstream: Upstream, given?: readonly Tool[], waitMs = Infinity) {
     const { name } = upstream.server;
     const ask = async () => {
       // Known lists are returned first, because starting a program would delay them.
@@ -100,9 +100,8 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
       asking.delete(name);
       if (outdated.delete(name)) renew(upstream);
     });
-    const begun = { beganMs: Date.now(), tools };
-    asking.set(name, begun);
-    return begun;
+    asking.set(name, tools);
+    return tools;
   }
 
   /** Undefined for a server that does not answer, which is logged. Never rejects. */
@@ -120,11 +119,6 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
       return undefined;
     }
   }
-}
-
-interface Asking {
-  readonly beganMs: number;
-  readonly tools: Promise<readonly Tool[]>;
 }
 
 /** The environment and headers may hold keys, and do not decide which tools there are. */

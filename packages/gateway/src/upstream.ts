@@ -81,12 +81,6 @@ export interface UpstreamCall {
   readonly from: ClientOfCall;
 }
 
-/** A connection that is being made: its latest transport, and what ends the attempts. */
-interface Opening {
-  transport?: Transport;
-  readonly stop: AbortController;
-}
-
 /**
  * The connection to one server. It is opened on first use, and again when it broke; if that fails, after a pause
  * that doubles. A call that was sent is never sent again: it may have run.
@@ -99,7 +93,8 @@ export class Upstream {
   #client: Promise<Client> | undefined;
   /** The client of the connection that requests use now. */
   #current: Client | undefined;
-  #opening: Opening | undefined;
+  /** Ends the attempts to connect, while there are any. */
+  #giveUp: (() => Promise<void>) | undefined;
   #failures = 0;
   #retryAt = 0;
   #why: string | undefined;
@@ -130,7 +125,7 @@ export class Upstream {
 
   get status(): UpstreamStatus {
     const { name } = this.server;
-    if (this.#opening !== undefined) return { name, state: "starting" };
+    if (this.#giveUp !== undefined) return { name, state: "starting" };
     if (this.#why !== undefined) return { name, state: "unavailable", why: this.#why };
     if (this.#client === undefined) return { name, state: "not connected" };
     const leftOut = this.#sieve.leftOut();
@@ -275,11 +270,9 @@ export class Upstream {
 
   /** Ends the connection; the next request opens another. Never rejects. */
   async disconnect(): Promise<void> {
-    const [client, opening] = [this.#current, this.#opening];
-    this.#client = this.#current = this.#opening = undefined;
-    opening?.stop.abort();
-    // A program need not end with its input.
-    await opening?.transport?.close().catch(() => undefined);
+    const [client, giveUp] = [this.#current, this.#giveUp];
+    this.#client = this.#current = this.#giveUp = undefined;
+    await giveUp?.();
     await (client && end(client));
   }
 
@@ -304,10 +297,15 @@ export class Upstream {
     const { address } = this.server;
     const isSse = "url" in address && address.isSse === true;
     const stop = new AbortController();
-    const opening: Opening = { stop };
-    this.#opening = opening;
+    let transport: Transport | undefined;
+    const giveUp = async () => {
+      stop.abort();
+      // A program need not end with its input.
+      await transport?.close().catch(() => undefined);
+    };
+    this.#giveUp = giveUp;
     const open = (kind?: "sse") =>
-      (opening.transport = this.#sieve.sift(this.#options.open(this.server, kind)));
+      (transport = this.#sieve.sift(this.#options.open(this.server, kind)));
     const { capabilities } = this.#options.client;
     const onChanged = (kind: "tools" | "prompts" | "resources") => ({
       autoRefresh: false,
@@ -327,7 +325,7 @@ export class Upstream {
     );
     this.#listen(client, capabilities);
     await connectTo(client, { open, isProgram: "command" in address, isSse, signal: stop.signal });
-    if (this.#opening === opening) this.#opening = undefined;
+    if (this.#giveUp === giveUp) this.#giveUp = undefined;
     keepReceivedErrors(client.transport);
     client.onclose = () => this.#closed(client);
     client.onerror = (error) => {
@@ -384,7 +382,7 @@ export class Upstream {
     why: string,
     pauseMs = Math.min(1_000 * 2 ** this.#failures++, limits.gatewayRetryMs),
   ): void {
-    this.#client = this.#current = this.#opening = undefined;
+    this.#client = this.#current = this.#giveUp = undefined;
     this.#retryAt = Date.now() + pauseMs;
     if (this.#why === undefined && !this.#isClosed)
       this.#options.log(`Server ${this.server.name}: ${why}`);

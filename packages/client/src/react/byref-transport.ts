@@ -144,12 +144,12 @@ function connectionOf(
       return ms;
     },
   };
-  const chats = connect(root, own);
-  const connection = connect(`${root}/${encodeURIComponent(asked.chatId)}`, own);
+  const connection = connect(root, own);
+  const of = `/${encodeURIComponent(asked.chatId)}`;
   return {
     ...connection,
     call: async (method, at, request) => {
-      const response = await (at === "" ? chats : connection).call(method, at, request);
+      const response = await connection.call(method, at && of + at, request);
       report(false);
       return response;
     },
