@@ -10,7 +10,7 @@ import { GatewayState } from "../src/gateway-state.ts";
 import type { Ready, Saved } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { RawServer } from "../../../test/support/raw-server.ts";
+import { toolServer } from "../../../test/support/raw-server.ts";
 
 const block = (text: string) => ({ type: "text" as const, text });
 const META = { "byref/variable": { name: "a", version: 1 } };
@@ -90,11 +90,7 @@ const LONG_ERROR = `Error: ${"why ".repeat(800)}end`;
 
 /** Starts a gateway in front of a server whose tool fails like this. */
 async function failing(failure: Partial<CallToolResult>, rules: object = {}) {
-  const make = () =>
-    new RawServer({
-      "tools/list": () => ({ tools: [{ name: "fail", inputSchema: { type: "object" } }] }),
-      "tools/call": () => ({ ...failure, isError: true }),
-    });
+  const make = () => toolServer(["fail"], () => ({ ...failure, isError: true }));
   return startGateway([{ name: "shop", make, rules }]);
 }
 
@@ -161,15 +157,10 @@ const LARGE = picture(102_401);
 async function returning(result: Partial<CallToolResult>) {
   const received: unknown[] = [];
   const make = () =>
-    new RawServer({
-      "tools/list": () => ({
-        tools: ["shot", "take"].map((name) => ({ name, inputSchema: { type: "object" } })),
-      }),
-      "tools/call": ({ name, arguments: input }) => {
-        if (name === "shot") return result;
-        received.push(input);
-        return { content: [] };
-      },
+    toolServer(["shot", "take"], ({ name, arguments: input }) => {
+      if (name === "shot") return result;
+      received.push(input);
+      return { content: [] };
     });
   return { received, ...(await startGateway([{ name: "browser", make }])) };
 }
