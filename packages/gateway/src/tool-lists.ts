@@ -68,9 +68,14 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
     if (instructionsOf(upstream) === undefined) keep(upstream, { instructions: "" });
   }
 
+  /** Never throws: a list can be used although it cannot be kept. */
   function keep(upstream: Upstream, said: Said): void {
     const key = keyOf(upstream);
-    keeper.set(key, { ...keeper.get(key), ...said });
+    try {
+      keeper.set(key, { ...keeper.get(key), ...said });
+    } catch (error) {
+      log(`What server ${upstream.server.name} lists is not kept: ${messageOf(error)}`);
+    }
   }
 
   /** Asks the server again. Until it answers, its tools are those that it named before. */

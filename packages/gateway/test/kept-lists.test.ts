@@ -302,6 +302,16 @@ it("a server that does not answer delays the first answer to a client by 5 secon
   await next.gateway.close();
 });
 
+it("a list that cannot be kept is used", async () => {
+  const set = () => {
+    throw new Error("database is locked");
+  };
+  const lists = { get: () => ({ instructions: "" }), set };
+  const { client, log } = await startGateway([{ name: "shop", make }], { lists });
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain("list_orders");
+  expect(log).toEqual(["What server shop lists is not kept: database is locked"]);
+});
+
 it("instructions are kept beside the tools, and redacted", async () => {
   const { lists } = new StateFile(mkdtempSync(join(tmpdir(), "lists-")), () => undefined);
   const raw = () =>
