@@ -28,20 +28,12 @@ export interface WrapReport {
   /** The servers that were taken in, or are back. */
   readonly servers: readonly string[];
   readonly notes: readonly string[];
-  /** The texts of files before and after, by file; undefined for none. */
-  readonly changes: readonly Change[];
-}
-
-interface Change {
-  readonly file: string;
-  readonly before: string | undefined;
-  readonly after: string | undefined;
+  /** With `--dry-run` a diff of each file. */
+  readonly diffs: readonly string[];
 }
 
 export interface WrapOptions {
   readonly dryRun?: boolean;
-  /** How a client starts the gateway. Default: `npx -y byref`; on Windows, where `npx` is a script, by `cmd`. */
-  readonly command?: readonly string[];
   /** Default: the one that this runs on. */
   readonly platform?: NodeJS.Platform;
   /** Names of servers that stay outside. Throws `not_found` for a name that the file does not have. */
@@ -56,7 +48,8 @@ export interface WrapOptions {
  */
 export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
   const { dryRun = false, platform = process.platform, except = [] } = options;
-  const { command = platform === "win32" ? ["cmd", "/c", ...NPX] : NPX } = options;
+  // On Windows, `npx` is a script.
+  const command = platform === "win32" ? ["cmd", "/c", ...NPX] : NPX;
   const client = readClientFile(name);
   const { file, mode, groups } = client;
   const copy = copyOf(client);
@@ -99,12 +92,11 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
   }
   const isCopied = before === undefined || before.text === source.text;
   if (isCopied && isDeepStrictEqual(parse(text), parse(client.text)))
-    return { file, outcome: "unchanged", servers: taken, notes, changes: [] };
+    return { file, outcome: "unchanged", servers: taken, notes, diffs: [] };
 
-  const changes = [
-    { file: copy, before: before?.text, after: source.text },
-    { file, before: client.text, after: text },
-  ];
+  const diffs = dryRun
+    ? [diffOf(copy, before?.text, source.text), diffOf(file, client.text, text)]
+    : [];
   const earlier = before === undefined ? earlierCopy(client) : undefined;
   if (earlier !== undefined) notes.push(`${copy} was there, and is kept as ${earlier}.`);
   if (!dryRun) {
@@ -113,7 +105,7 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
     writeAtomically(copy, source.bytes, mode);
     writeAtomically(file, withText(client, text).bytes, mode);
   }
-  return { file, outcome: "wrapped", servers: taken, notes, changes };
+  return { file, outcome: "wrapped", servers: taken, notes, diffs };
 }
 
 /**
@@ -126,23 +118,22 @@ export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): 
   const copy = copyOf(client);
   if (!isWrapped(client)) {
     const notes = ["It has no entry that byref mcp wrap wrote."];
-    return { file, outcome: "unchanged", servers: [], notes, changes: [] };
+    return { file, outcome: "unchanged", servers: [], notes, diffs: [] };
   }
   const original = copyFor(client);
   const source = unwrapped(client, original);
   const isMerged = source !== original;
   const notes = isMerged ? ["It has changed since it was wrapped: those changes stay."] : [];
-  const changes = [
-    { file, before: client.text, after: source.text },
-    { file: copy, before: original.text, after: undefined },
-  ];
+  const diffs = dryRun
+    ? [diffOf(file, client.text, source.text), diffOf(copy, original.text, undefined)]
+    : [];
   if (!dryRun) {
     refuseIfChanged(client);
     writeAtomically(file, source.bytes, mode);
     rmSync(copy);
   }
   const servers = original.groups.flatMap(({ path }) => Object.keys(serversAt(source.text, path)));
-  return { file, outcome: isMerged ? "merged" : "unwrapped", servers, notes, changes };
+  return { file, outcome: isMerged ? "merged" : "unwrapped", servers, notes, diffs };
 }
 
 const NPX = ["npx", "-y", "byref"];
@@ -218,10 +209,9 @@ function writeAtomically(file: string, content: Uint8Array, mode: number): void 
   }
 }
 
-/** Returns the report as lines for a person, for a dry run with a diff of each file. */
+/** Returns the report as lines for a person. */
 export function linesOf(report: WrapReport, dryRun: boolean): string {
-  const { notes, changes } = report;
-  return [summaryOf(report, dryRun), ...notes, ...(dryRun ? changes.map(diffOf) : [])].join("\n");
+  return [summaryOf(report, dryRun), ...report.notes, ...report.diffs].join("\n");
 }
 
 function summaryOf({ file, servers, outcome }: WrapReport, dryRun: boolean): string {
@@ -237,7 +227,7 @@ function summaryOf({ file, servers, outcome }: WrapReport, dryRun: boolean): str
   }
 }
 
-function diffOf({ file, before, after }: Change): string {
+function diffOf(file: string, before: string | undefined, after: string | undefined): string {
   if (before === undefined) return `+++ ${file} would be written, with the original.`;
   if (after === undefined) return `--- ${file} would be removed.`;
   const { diff: lines, more = 0 } = lineDiffs.diffOf(before, after, limits.maxDiffLines);
