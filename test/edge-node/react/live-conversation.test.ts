@@ -96,6 +96,24 @@ it("says that the connection is lost, and has each event once when it is back", 
   }),
 );
 
+it("has each event once, however often a browser is back online", slow, async () => {
+  let online = () => {};
+  vi.stubGlobal("addEventListener", (_type: string, listener: () => void) => {
+    online = listener;
+  });
+  await withLive(async ({ live, conversation, show }) => {
+    show();
+    for (let version = 2; version <= 40; version++) {
+      await conversation.variables.put("first", version);
+      online();
+    }
+    const ids = Array.from({ length: 40 }, (_, at) => at + 1);
+    await vi.waitFor(() => expect(live.events.read().events.at(-1)?.id).toBe(40));
+    expect(live.events.read().events.map(({ id }) => id)).toEqual(ids);
+  });
+  vi.unstubAllGlobals();
+});
+
 it("shows the metadata of a secret, and forgets a part that nothing shows", slow, () =>
   withLive(async ({ live, conversation }) => {
     await conversation.variables.put("token", "abc", { visibility: "secret" });
