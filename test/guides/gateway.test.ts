@@ -33,8 +33,8 @@ describe("docs/guides/gateway.md", () => {
   });
 
   it("names the gateway's own tools", async () => {
-    const { client, gateway, serving } = await startGateway([]);
-    expect(gatewayServer(gateway, serving, "modern").getCapabilities()).toMatchObject({
+    const { client, gateway } = await startGateway([]);
+    expect(gatewayServer(gateway, "modern").getCapabilities()).toMatchObject({
       tools: {},
     });
     const { tools } = await client.listTools();

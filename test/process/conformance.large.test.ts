@@ -1,13 +1,11 @@
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { cpSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startLoopback } from "../support/loopback.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import * as schemas from "@modelcontextprotocol/sdk/types.js";
@@ -250,7 +248,7 @@ describe("the conformance suite", () => {
     cpSync(join(import.meta.dirname, "conformance"), join(folder, "suite"), { recursive: true });
     // With the environment of this process, which may name a registry.
     execFileSync("npm", ["ci"], { cwd: join(folder, "suite"), stdio: "pipe" });
-    const url = await alone.url;
+    const url = `${(await alone).url}/mcp`;
     const config = join(folder, "mcp.json");
     writeFileSync(config, JSON.stringify({ mcpServers: { conformance: { url } } }));
     const main = join(import.meta.dirname, "../../packages/gateway/src/cli/main.ts");
@@ -267,7 +265,7 @@ describe("the conformance suite", () => {
 
   afterAll(async () => {
     gateway?.kill("SIGKILL");
-    await alone.close();
+    await (await alone).down();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -300,13 +298,6 @@ describe("the conformance suite", () => {
 /** The suite's server over HTTP, with sessions. */
 function listening() {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
-  const http = createServer((request, response) => {
-    void (async () => {
-      const id = String(request.headers["mcp-session-id"] ?? "");
-      const transport = sessions.get(id) ?? (await begun());
-      await transport.handleRequest(request, response);
-    })();
-  });
   const begun = async () => {
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
@@ -316,16 +307,9 @@ function listening() {
     await conformanceServer().connect(transport as never);
     return transport;
   };
-  http.listen(0, "127.0.0.1");
-  const url = once(http, "listening").then(
-    () => `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,
-  );
-  return {
-    url,
-    close: async () => {
-      http.closeAllConnections();
-      http.close();
-      await once(http, "close");
-    },
-  };
+  return startLoopback(async (request, response) => {
+    const id = String(request.headers["mcp-session-id"] ?? "");
+    const transport = sessions.get(id) ?? (await begun());
+    await transport.handleRequest(request, response);
+  });
 }

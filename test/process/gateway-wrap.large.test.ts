@@ -26,7 +26,7 @@ const KILLING = `
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 let left = Number(process.env.WRITES);
-for (const name of ["openSync", "writeSync", "fchmodSync", "fsyncSync", "renameSync", "rmSync"]) {
+for (const name of ["openSync", "writeSync", "chmodSync", "fsyncSync", "renameSync", "rmSync"]) {
   const original = fs[name];
   fs[name] = (...args) => {
     if (name === "openSync" && args[1] !== "wx") return original(...args);

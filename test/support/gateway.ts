@@ -12,21 +12,15 @@ import type {
   ToolOffer,
 } from "../../packages/gateway/src/configuration.ts";
 import { Gateway } from "../../packages/gateway/src/gateway.ts";
-import {
-  type ServingOptions,
-  gatewayServer,
-  publish,
-} from "../../packages/gateway/src/gateway-server.ts";
-import { ApprovalLedger } from "../../src/tool/policy.ts";
-import { WaitingCalls } from "../../packages/gateway/src/running-call.ts";
-import { MemoryStatistics } from "../../packages/gateway/src/gateway-state.ts";
+import { gatewayServer, publish } from "../../packages/gateway/src/gateway-server.ts";
+import { GatewayState } from "../../packages/gateway/src/gateway-state.ts";
 import type { FileSaver } from "../../packages/gateway/src/own-tools.ts";
 import type { ListKeeper } from "../../packages/gateway/src/tool-lists.ts";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import { queryTools } from "../../packages/query/src/query-tools.ts";
 import type { QueryDatabases } from "../../packages/query/src/query-databases.ts";
 import type { ServerRules } from "../../packages/mcp/src/server-rules.ts";
-import type { Taint } from "../../src/store/labels.ts";
+import { NodeSql } from "./node-sql.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 
 /** A server behind the gateway, created for each connection. */
@@ -52,9 +46,8 @@ interface Options {
   /** With `search`, the client calls tools by `call_tool`. */
   readonly tools?: ToolOffer;
   readonly app?: () => string;
-  readonly taint?: Taint;
-  /** What outlives the process. Default: nothing. */
-  readonly serving?: Partial<ServingOptions>;
+  /** Default: in memory. */
+  readonly state?: GatewayState;
   /** Default: an older version, which keeps a connection. */
   readonly era?: "modern" | "legacy";
   /** Capabilities of the client, besides the elicitation of `onAsked`. */
@@ -67,28 +60,23 @@ interface Options {
   readonly onAsked?: (message: string) => "accept" | "decline";
 }
 
-const NOTHING_KEPT: ListKeeper = {
-  read: () => undefined,
-  write: () => undefined,
-  readInstructions: () => "",
-};
+const NOTHING_KEPT: ListKeeper = { get: () => ({ instructions: "" }), set: () => undefined };
 
 /** A gateway in this process, in front of real servers, with a real client. */
 export async function startGateway(behind: readonly BehindServer[], options: Options = {}) {
-  const { store = new MemoryStore(), lists = NOTHING_KEPT, files, app, taint, onAsked } = options;
-  const { databases = nodeQueryDatabases(store) } = options;
+  const { store = new MemoryStore(), lists = NOTHING_KEPT, files, app, onAsked } = options;
+  const { databases = nodeQueryDatabases(store), state = new GatewayState(new NodeSql()) } =
+    options;
   const log: string[] = [];
-  const statistics = new MemoryStatistics();
   const gateway = new Gateway({
     store,
-    statistics,
+    state,
     queries: (wrap) => queryTools({ databases, wrap }),
     log: (line) => log.push(line),
     lists,
     tools: options.tools,
     ...(files && { files }),
     ...(app && { app }),
-    ...(taint && { taint }),
     servers: behind.map(({ name, rules = {}, address, filter }) => ({
       name,
       rules,
@@ -105,12 +93,6 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
       return near;
     },
   });
-  const serving = {
-    key: crypto.getRandomValues(new Uint8Array(32)),
-    waiting: new WaitingCalls(),
-    approvals: new ApprovalLedger<string>(),
-    ...options.serving,
-  };
   const { era = "legacy", isManual = false } = options;
   const asking = onAsked === undefined ? {} : { elicitation: { form: {} } };
   const client = new Client(
@@ -129,11 +111,11 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
   }
   options.onConnecting?.(client);
   const sent: unknown[] = [];
-  const transport = await transportTo({ gateway, serving, era, sent });
+  const transport = await transportTo({ gateway, era, sent });
   await client.connect(options.tools === "search" ? callingByName(transport) : transport);
   const call = (name: string, args: Record<string, unknown> = {}) =>
     client.callTool({ name, arguments: args });
-  return { client, call, gateway, serving, store, statistics, log, sent };
+  return { client, call, gateway, store, state, log, sent };
 }
 
 /** Puts each call of a tool that a search finds into one of `call_tool`. */
@@ -152,13 +134,12 @@ function callingByName(transport: Transport): Transport {
 
 interface Connecting {
   readonly gateway: Gateway;
-  readonly serving: ServingOptions;
   readonly era: "modern" | "legacy";
   /** Messages sent to a client of an older version. */
   readonly sent: unknown[];
 }
 
-async function transportTo({ gateway, serving, era, sent }: Connecting): Promise<Transport> {
+async function transportTo({ gateway, era, sent }: Connecting): Promise<Transport> {
   if (era === "legacy") {
     const [near, far] = InMemoryTransport.createLinkedPair();
     const send = far.send.bind(far);
@@ -166,10 +147,10 @@ async function transportTo({ gateway, serving, era, sent }: Connecting): Promise
       sent.push(message);
       return send(message, options);
     };
-    await gatewayServer(gateway, serving, era).connect(far);
+    await gatewayServer(gateway, era).connect(far);
     return near;
   }
-  const handler = createMcpHandler(() => gatewayServer(gateway, serving, era));
+  const handler = createMcpHandler(() => gatewayServer(gateway, era));
   gateway.onChange((change) => publish(handler.notify, change));
   return new StreamableHTTPClientTransport(new URL("https://gateway.example/mcp"), {
     fetch: async (to, init) => handler.fetch(new Request(to, init)),

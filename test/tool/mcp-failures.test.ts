@@ -76,7 +76,9 @@ async function openOdd(list: object, result: unknown = textResult("fine")) {
     response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
   });
   onTestFinished(() => server.down());
-  return open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
+  // A list that is read again and again would be cut.
+  const warn = (line: string) => expect(line).not.toContain("tools after");
+  return open(new McpDirectory({ warn }), [{ name: "one", url: server.url }]);
 }
 
 const good = { name: "good", inputSchema: schema };

@@ -8,7 +8,7 @@ import type { Json } from "../../../src/references.ts";
 import type { OfferedTool } from "./offered-items.ts";
 import { isOwn, resourceOf } from "./own-tools.ts";
 import { joinedRules } from "../../mcp/src/server-rules.ts";
-import { type Statistics, WRONG_REFERENCES } from "./gateway-state.ts";
+import { type GatewayState, WRONG_REFERENCES } from "./gateway-state.ts";
 
 /** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
 const VARIABLE_META = "byref/variable";
@@ -225,29 +225,28 @@ export interface CallFailure {
 
 /** Makes what clients are sent for calls, and counts it. */
 export class CallResults {
-  readonly #statistics: Statistics;
+  readonly #statistics: GatewayState;
   /** The tools that were called with a wrong reference, and have not succeeded since. */
   readonly #toCorrect = new Set<string>();
 
-  constructor(statistics: Statistics) {
+  constructor(statistics: GatewayState) {
     this.#statistics = statistics;
   }
 
   saved(
-    { definition, from, isLocal }: OfferedTool,
+    { definition, from, own }: OfferedTool,
     { saved, received, ready, shown }: FinishedCall,
   ): CallToolResult {
     const { info } = saved;
     const { authoredChars, resolvedChars, values } = ready.references;
     // A tool of the pipeline returns one of its outputs.
     const output = saved.output as ToolOutput;
-    const answered = isLocal === true ? answerOf(output) : received;
-    const isOwn = isLocal !== true && received === undefined;
     const rules = from && joinedRules(from.upstream.server, from.tool.name);
     const inlineChars = rules?.inlineChars ?? maxShownResultChars;
-    const result = isOwn
-      ? ownResult(saved.output as Json, info, shown)
-      : clientResult({ received: answered, output, info, inlineChars });
+    const result =
+      own === undefined
+        ? clientResult({ received: received ?? answerOf(output), output, info, inlineChars })
+        : ownResult(saved.output as Json, info, shown);
     this.#statistics.add({
       calls: 1,
       kept: saved.info === undefined ? 0 : 1,

@@ -79,7 +79,7 @@ export function readGateway(text: string, environment: Environment, project?: st
   if (given === undefined) throw bad('It has neither "mcpServers" nor "servers".');
   if (!json.isObject(given)) throw bad("Its servers are not an object of servers by name.");
   const servers = Object.entries(given).flatMap(([name, value]) =>
-    serverIn(name, value, environment),
+    serversFrom(name, value, environment),
   );
   const { success, data } = offerSchema.safeParse(at(read, "byref") ?? {});
   if (!success) throw bad('"byref" beside its servers is not {"tools": "list"} or "search".');
@@ -147,19 +147,6 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce((one, key) => (json.isObject(one) ? one[key] : undefined), value);
 }
 
-function serverIn(
-  name: string,
-  value: unknown,
-  environment: Environment,
-): readonly ServerConfiguration[] {
-  if (isTurnedOff(value)) return [];
-  const problem = unusableBecause(value);
-  const { data = {} } = serverSchema.safeParse(value);
-  const server = serverFrom(name, data, environment);
-  const filter = filterOf(value);
-  return [{ ...server, ...json.compact({ filter, problem: problem ?? server.problem }) }];
-}
-
 /** True for an entry that a person has turned off, in the words of several clients. */
 function isTurnedOff(value: unknown): boolean {
   return (
@@ -169,11 +156,14 @@ function isTurnedOff(value: unknown): boolean {
   );
 }
 
-function serverFrom(
+function serversFrom(
   name: string,
-  { command, args = [], env = {}, cwd, url, type, headers = {}, byref = {} }: Entry,
+  value: unknown,
   environment: Environment,
-): ServerConfiguration {
+): readonly ServerConfiguration[] {
+  if (isTurnedOff(value)) return [];
+  const { data = {} } = serverSchema.safeParse(value);
+  const { command, args = [], env = {}, cwd, url = "", type, headers = {}, byref = {} } = data;
   const { secrets, ...rules } = byref;
   const missing = new Set<string>();
   const filled = (text: string) => fill(text, environment, missing);
@@ -181,11 +171,11 @@ function serverFrom(
   const located = (text: string) =>
     filled(text).replace(/^~(?=$|[\\/])/u, (tilde) => home ?? tilde);
   const filledAll = (texts: Readonly<Record<string, string>>) =>
-    Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, filled(value)]));
+    Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, filled(text)]));
   const address: ServerAddress =
     command === undefined
       ? {
-          url: filled(url ?? ""),
+          url: filled(url),
           headers: filledAll(headers),
           ...(type === "sse" && { isSse: true as const }),
         }
@@ -193,17 +183,12 @@ function serverFrom(
           command: located(command),
           args: args.map(located),
           env: filledAll(env),
-          ...json.compact({ cwd: cwd === undefined ? undefined : located(cwd) }),
+          ...(cwd !== undefined && { cwd: located(cwd) }),
         };
-  return {
-    name,
-    address,
-    rules,
-    ...json.compact({ secrets, problem: problemOf(address, missing) }),
-  };
+  const problem = unusableBecause(value) ?? problemOf(address, missing);
+  const others = { filter: filterOf(value), secrets, problem };
+  return [{ name, address, rules, ...json.compact(others) }];
 }
-
-type Entry = z.infer<typeof serverSchema>;
 
 function problemOf(address: ServerAddress, missing: ReadonlySet<string>): string | undefined {
   if (missing.size > 0) return `It needs the environment variable ${[...missing].join(", ")}.`;

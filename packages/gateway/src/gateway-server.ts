@@ -39,9 +39,9 @@ import {
   modesOf,
   waitingOf,
 } from "./client-of-gateway.ts";
-import type { ApprovalNeeded, Fields, Gateway } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
 import * as limits from "./gateway-limits.ts";
-import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
+import { type ApprovalNeeded, type Fields, type Round, RunningCall } from "./running-call.ts";
 import {
   VARIABLE_TEMPLATE,
   VIEW,
@@ -56,15 +56,6 @@ import { withTokens } from "./gateway-state.ts";
 import { CALL_TOOL, calledBy } from "./offered-items.ts";
 import type { Change, Upstream } from "./upstream.ts";
 
-export interface ServingOptions {
-  /** Signs what clients send back: at least 32 bytes, the same for all processes of a workspace. */
-  readonly key: Uint8Array;
-  /** The calls that wait for an answer, of all connections. */
-  readonly waiting: WaitingCalls;
-  /** The approvals that calls wait for, of all processes of a workspace. */
-  readonly approvals: policies.ApprovalLedger<string>;
-}
-
 /** State that a client returns with the next round of a call. */
 interface State {
   readonly waiting?: string;
@@ -77,8 +68,7 @@ type Era = McpRequestContext["era"];
 const QUESTION = "question";
 
 /** Returns a server for one connection or one request of a client; it serves both eras of the protocol. */
-export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Era): Server {
-  const codec = createRequestStateCodec<State>({ key: options.key });
+export function gatewayServer(gateway: Gateway, era: Era): Server {
   const server = new Server(
     { name: "byref", title: "Byref", version },
     {
@@ -89,19 +79,17 @@ export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Er
         completions: {},
         logging: {},
       },
-      requestState: { verify: codec.verify },
+      requestState: { verify: (...given) => codecOf(gateway).verify(...given) },
     },
   );
   server.setRequestHandler("tools/list", async (_request, context) => {
     const declared = declaredBy(server, context);
-    gateway.client.declare(declared);
     const tools = await gateway.tools();
     return { tools: tools.filter((tool) => showsApps(declared) || !isShowing(tool)) };
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const declared = declaredBy(server, context);
-    gateway.client.declare(declared);
-    const answering = { ...options, gateway, codec, context, declared, era };
+    const answering = { gateway, context, declared, era };
     // A model that calls by `call_tool` reads what is wrong: the tool that its client has called is there.
     const isOther = gateway.searches && params.name === CALL_TOOL.name;
     try {
@@ -113,19 +101,23 @@ export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Er
   });
   serveResources(server, gateway);
   servePrompts(server, gateway);
-  const onGreeted = passEvents(server, gateway, era);
+  const listRoots = passEvents(server, gateway, era);
   const connect = server.connect.bind(server);
   server.connect = (transport) => {
     // Later versions prescribe the code of a resource that is missing.
     if (era === "legacy") keepSentCodes(transport);
-    return connect(instructed(transport, gateway, onGreeted));
+    return connect(instructed(transport, gateway, listRoots));
   };
   return server;
 }
 
-interface Answering extends ServingOptions {
+/** Signs what clients send back. Nothing is signed before a call, so that reading alone writes nothing. */
+function codecOf({ state }: Gateway): RequestStateCodec<State> {
+  return createRequestStateCodec<State>({ key: state.signingKey() });
+}
+
+interface Answering {
   readonly gateway: Gateway;
-  readonly codec: RequestStateCodec<State>;
   readonly context: ServerContext;
   readonly declared: ClientCapabilities;
   readonly era: Era;
@@ -135,22 +127,28 @@ async function answerTo(
   { name, arguments: input = {} }: CallToolRequestParams,
   answering: Answering,
 ): Promise<CallToolResult | InputRequiredResult> {
-  const { gateway, context, codec, waiting, approvals } = answering;
-  const approving = approvalsFor(name, context, approvals);
-  if (approving.isDeclined) return failedResult("tool_denied", DECLINED);
+  const { gateway, context } = answering;
+  const response = inputResponse(context.mcpReq.inputResponses, APPROVAL);
+  const { question = "" } = context.mcpReq.requestState<State>() ?? {};
+  if (response.kind === "elicit" && response.action !== "accept") {
+    gateway.state.approvals.take(question);
+    return failedResult("tool_denied", DECLINED);
+  }
+  const { content = {} } = response.kind === "elicit" ? response : {};
+  const approved = response.kind === "elicit" ? { question, content } : undefined;
   const logLevel = envelopeOf(context)?.[LOG_LEVEL_META_KEY] as LoggingLevel | undefined;
   const { meta } = waitingOf(context);
-  const asked = { name, input: input as Json, ...approving, logLevel, meta };
-  const call = continued(answering) ?? new RunningCall(gateway, asked);
+  const asked = { name, input: input as Json, approved, logLevel, meta };
+  const call = continued(answering) ?? new RunningCall((given) => gateway.call(given), asked);
   const answer = await call.next(roundOf(answering));
   switch (answer.kind) {
     case "result":
       return answer.result;
     case "question":
-      waiting.add(call);
+      gateway.waiting.add(call);
       return inputRequired({
         inputRequests: { [QUESTION]: answer.request },
-        requestState: await codec.mint({ waiting: call.id }),
+        requestState: await codecOf(gateway).mint({ waiting: call.id }),
       });
     case "approval": {
       if (modesOf(answering.declared).form === undefined) {
@@ -162,7 +160,7 @@ async function answerTo(
       });
       return inputRequired({
         inputRequests: { [APPROVAL]: question },
-        requestState: await codec.mint({ question: answer.question }),
+        requestState: await codecOf(gateway).mint({ question: answer.question }),
       });
     }
   }
@@ -172,10 +170,10 @@ async function answerTo(
  * Returns the call that waits for the answer in this request. Throws if the question has expired, or if the gateway
  * was restarted.
  */
-function continued({ context: { mcpReq }, waiting }: Answering): RunningCall | undefined {
+function continued({ context: { mcpReq }, gateway }: Answering): RunningCall | undefined {
   const id = mcpReq.requestState<State>()?.waiting;
   if (id === undefined) return undefined;
-  const call = waiting.take(id);
+  const call = gateway.waiting.take(id);
   if (call === undefined) {
     const message = "The question was not answered in time, or the gateway was started again.";
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
@@ -274,7 +272,7 @@ const OWN_RESOURCES = [
     uri: "byref://stats",
     name: "stats",
     description: "What was kept and saved in this workspace. Counts, never values.",
-    read: (gateway: Gateway): unknown => withTokens(gateway.counts),
+    read: (gateway: Gateway): unknown => withTokens(gateway.state.read()),
   },
 ];
 
@@ -288,53 +286,6 @@ function protocolErrorOf(error: unknown): ProtocolError {
 const APPROVAL = "approve";
 
 const DECLINED = "The user declined this call. Do not try it again unless you are asked to.";
-
-/** Approves the call whose pin was shown to a person who accepted, and no other. A declined question is closed. */
-export function approvalsFor(
-  name: string,
-  { mcpReq }: ServerContext,
-  approvals: policies.ApprovalLedger<string>,
-) {
-  const response = inputResponse(mcpReq.inputResponses, APPROVAL);
-  const { question = "" } = mcpReq.requestState<State>() ?? {};
-  const isAccepted = response.kind === "elicit" && response.action === "accept";
-  const isDeclined = response.kind === "elicit" && !isAccepted;
-  if (isDeclined) approvals.take(question);
-  let isTaken = false;
-  const withName = (pin: string) => JSON.stringify([name, pin]);
-  return {
-    isDeclined,
-    isApproved: (pin: string) => {
-      isTaken = isAccepted && approvals.take(question, withName(pin)) !== undefined;
-      return isTaken;
-    },
-    ask: (pin: string) => {
-      // The same question again if the answer was refused.
-      const id = isTaken ? question : crypto.randomUUID();
-      approvals.ask(id, withName(pin));
-      return id;
-    },
-    /** A field that a client leaves out, or empty, is as it was. */
-    changed: (fields: Fields): Fields => {
-      const content = (response.kind === "elicit" && response.content) || {};
-      const changed = Object.entries(fields).flatMap(([name, shown]) => {
-        const given = Object.hasOwn(content, name) ? typedLike(shown, content[name]) : shown;
-        const isKept = given === shown || given === "" || given === null;
-        return isKept ? [] : [[name, given as typeof shown] as const];
-      });
-      return Object.fromEntries(changed);
-    },
-  };
-}
-
-/**
- * Reads a number or a boolean that a client sends as text. What is of another type stays: the tool's schema refuses
- * it, and nothing runs that the person has not seen.
- */
-function typedLike(shown: Fields[string], given: unknown): unknown {
-  const read = typeof given === "string" ? json.jsonIn(given) : undefined;
-  return typeof given !== typeof shown && typeof read === typeof shown ? read : given;
-}
 
 function propertiesFor(fields: Fields): ElicitRequestFormParams["requestedSchema"]["properties"] {
   const entries = Object.entries(fields).map(([name, value]) => {
@@ -372,24 +323,21 @@ const GREETINGS: ReadonlySet<string> = new Set(["initialize", "server/discover"]
 
 /**
  * Answers the client's greeting with the servers' instructions, too. The library fixes instructions before it knows
- * the client, but servers are connected with the client's capabilities. `onGreeted` is called before that.
+ * the client, but servers are connected with the client's capabilities, which later versions send with each request.
  */
-function instructed(
-  transport: Transport,
-  gateway: Gateway,
-  onGreeted: (declared: ClientCapabilities) => void,
-): Transport {
+function instructed(transport: Transport, gateway: Gateway, listRoots: ListRoots): Transport {
   const greetings = new Set<unknown>();
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
   // The library calls this handler before its own.
   transport.onmessage = (message: JSONRPCMessage, extra) => {
     onmessage?.(message, extra);
-    if (!("method" in message) || !("id" in message) || !GREETINGS.has(message.method)) return;
-    greetings.add(message.id);
+    if (!("method" in message) || !("id" in message)) return;
     const declared = declaredIn(message.params);
     gateway.client.declare(declared);
-    onGreeted(declared);
+    if (!GREETINGS.has(message.method)) return;
+    greetings.add(message.id);
+    if (listRoots && declared.roots) gateway.client.listRoots = listRoots;
   };
   transport.send = async (message, options) => {
     if ("result" in message && greetings.delete(message.id)) {
@@ -400,6 +348,8 @@ function instructed(
   return transport;
 }
 
+type ListRoots = Gateway["client"]["listRoots"];
+
 function declaredIn(params: unknown): ClientCapabilities {
   const { capabilities, _meta: meta } = json.isObject(params) ? params : {};
   const declared =
@@ -408,14 +358,11 @@ function declaredIn(params: unknown): ClientCapabilities {
 }
 
 /**
- * Passes on notifications of the client and the servers outside of calls. The returned function is to be called with
- * the client's capabilities, before servers are connected.
+ * Passes on notifications of the client and the servers outside of calls. Returns what asks a client of an older
+ * version for its roots: servers ask whenever they like, and a client answers once it is initialized.
  */
-function passEvents(
-  server: Server,
-  gateway: Gateway,
-  era: McpRequestContext["era"],
-): (declared: ClientCapabilities) => void {
+function passEvents(server: Server, gateway: Gateway, era: Era): ListRoots {
+  const { client, resources, upstreams } = gateway;
   /** The URI that the client uses, by the one that the gateway shows. */
   const watched = new Map<string, string>();
   const unsubscribe = gateway.onChange((change) => {
@@ -425,27 +372,40 @@ function passEvents(
     const uri = watched.get(change.uri);
     if (uri !== undefined) void server.sendResourceUpdated({ uri }).catch(() => undefined);
   });
-  server.onclose = unsubscribe;
-  // Later versions have neither of these: levels and roots come with each request.
-  if (era === "modern") return () => undefined;
+  const initialized = Promise.withResolvers<void>();
+  const listRoots = async () => {
+    await initialized.promise;
+    return server.listRoots();
+  };
+  server.oninitialized = () => initialized.resolve();
+  server.onclose = () => {
+    unsubscribe();
+    initialized.resolve();
+    if (client.listRoots === listRoots) client.listRoots = undefined;
+  };
+  // Later versions have none of these: levels and roots come with each request.
+  if (era === "modern") return undefined;
   // The servers themselves leave out what is below the level.
   server.setRequestHandler("logging/setLevel", async ({ params: { level } }) => {
-    gateway.client.logLevel = level;
-    await Promise.all(gateway.upstreams.map((upstream) => upstream.setLogLevel()));
+    client.logLevel = level;
+    await Promise.all(upstreams.map((upstream) => upstream.setLogLevel()));
     return {};
   });
   for (const method of ["resources/subscribe", "resources/unsubscribe"] as const) {
     server.setRequestHandler(method, async ({ params: { uri } }, context) => {
       const isBegin = method === "resources/subscribe";
       for (const [key, known] of watched) if (!isBegin && known === uri) watched.delete(key);
-      const found = await gateway.resources.find(uri);
+      const found = await resources.find(uri);
       if (found === undefined) throw unknown(`resource ${uri} to subscribe to`);
       const result = await found.upstream.ask(method, { uri: found.uri }, waitingOf(context));
-      if (isBegin) watched.set(gateway.resources.addressOf(found), uri);
+      if (isBegin) watched.set(resources.addressOf(found), uri);
       return result;
     });
   }
-  return passRoots(server, gateway, unsubscribe);
+  server.setNotificationHandler("notifications/roots/list_changed", () => {
+    for (const upstream of upstreams) void upstream.rootsChanged();
+  });
+  return listRoots;
 }
 
 /** Tells the clients that listen to a handler of HTTP requests. */
@@ -459,31 +419,6 @@ const TELL = {
   prompts: "sendPromptListChanged",
   resources: "sendResourceListChanged",
 } as const;
-
-/** Servers ask for the roots whenever they like, also when no call runs. A client answers once it is initialized. */
-function passRoots(server: Server, gateway: Gateway, unsubscribe: () => void) {
-  const { client } = gateway;
-  let initialize: () => void = () => undefined;
-  const initialized = new Promise<void>((done) => {
-    initialize = done;
-  });
-  const listRoots = async () => {
-    await initialized;
-    return server.listRoots();
-  };
-  server.oninitialized = initialize;
-  server.onclose = () => {
-    unsubscribe();
-    initialize();
-    if (client.listRoots === listRoots) client.listRoots = undefined;
-  };
-  server.setNotificationHandler("notifications/roots/list_changed", () => {
-    for (const upstream of gateway.upstreams) void upstream.rootsChanged();
-  });
-  return ({ roots }: ClientCapabilities) => {
-    if (roots !== undefined) client.listRoots = listRoots;
-  };
-}
 
 /** Serves the prompts of all servers: a name that occurs twice is `server__name` for all but the first. */
 function servePrompts(server: Server, gateway: Gateway): void {
@@ -532,8 +467,8 @@ async function readFromServer(uri: string, gateway: Gateway, context: ServerCont
 }
 
 /** A model may read what the server answers, also as an error. */
-function taintBy({ server }: Upstream, { taint }: Gateway): void {
-  if (server.rules.trusted !== true) taint.add();
+function taintBy({ server }: Upstream, { state }: Gateway): void {
+  if (server.rules.trusted !== true) state.taint.add();
 }
 
 function unknown(what: string): ProtocolError {

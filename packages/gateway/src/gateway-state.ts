@@ -4,27 +4,38 @@ import { Taint, encoding, sqlRows } from "../../../src/internal.ts";
 import { policies } from "../../../src/internal-tool.ts";
 import type { Tool } from "@modelcontextprotocol/server";
 
-interface GatewayStateOptions {
-  /** The process or object that runs a call. `isAlive`: false for one that has ended: its calls were cut off. */
-  readonly owner: { readonly id: string; isAlive(id: string): boolean };
-  readonly log: (line: string) => void;
-  /** Creates the table `meta` if it is missing, before something is written there. */
-  readonly prepareMeta: () => void;
+export interface GatewayStateOptions {
+  /**
+   * The process or object that runs a call. `isAlive`: false for one that has ended: its calls were cut off. Default:
+   * this object, and all others have ended.
+   */
+  readonly owner?: { readonly id: string; isAlive(id: string): boolean };
+  /** Default: lines for a person are dropped. */
+  readonly log?: (line: string) => void;
+  /** Replaces what creates the table `meta` if it is missing, before something is written there. */
+  readonly prepareMeta?: () => void;
 }
 
 /** The taint, approvals, running calls and counts of a gateway, in a database. Reading writes nothing. */
-export class GatewayState implements CallJournal, Statistics {
+export class GatewayState {
   readonly taint: Taint;
   readonly approvals: policies.ApprovalLedger<string>;
   readonly #sql: sqlRows.Sql;
-  readonly #options: GatewayStateOptions;
+  readonly #options: Required<GatewayStateOptions>;
   readonly #ending = new Set<() => void>();
   #isEnded = false;
 
-  constructor(sql: sqlRows.Sql, options: GatewayStateOptions) {
+  constructor(sql: sqlRows.Sql, options: GatewayStateOptions = {}) {
+    const id = crypto.randomUUID();
     this.#sql = sql;
-    this.#options = options;
-    this.taint = new SqlTaint(sql, options.prepareMeta);
+    this.#options = {
+      owner: { id, isAlive: (other) => other === id },
+      log: () => undefined,
+      prepareMeta: () =>
+        sql.run("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"),
+      ...options,
+    };
+    this.taint = new SqlTaint(sql, this.#options.prepareMeta);
     this.approvals = new policies.ApprovalLedger(questionsIn(sql));
   }
 
@@ -60,6 +71,24 @@ export class GatewayState implements CallJournal, Statistics {
     return { ...NO_COUNTS, ...Object.fromEntries(counts) };
   }
 
+  /**
+   * Runs a call between its records. Throws `outcome_unknown`, once, if the process or object ended that ran the same
+   * call. `key`: the same for the same call.
+   */
+  async runOnce<Result>(key: string, tool: string, run: () => Promise<Result>): Promise<Result> {
+    const cutOffMs = this.#takeCutOff(key);
+    if (cutOffMs !== undefined) {
+      throw unknownOutcome(tool, `The gateway ended at ${new Date(cutOffMs).toISOString()}`);
+    }
+    const end = this.begin(key);
+    try {
+      return await run();
+    } finally {
+      end();
+    }
+  }
+
+  /** Records that a call begins. The returned function records that it has ended. */
   begin(call: string): () => void {
     this.#sql.run(`CREATE TABLE IF NOT EXISTS gateway_call
       (id TEXT PRIMARY KEY, call TEXT NOT NULL, at INTEGER NOT NULL, instance TEXT NOT NULL)`);
@@ -82,7 +111,8 @@ export class GatewayState implements CallJournal, Statistics {
     };
   }
 
-  takeCutOff(call: string): number | undefined {
+  /** Returns when a process died during the same call, in milliseconds since 1970, and forgets that call. */
+  #takeCutOff(call: string): number | undefined {
     const sql = this.#sql;
     if (!sqlRows.hasTable(sql, "gateway_call")) return undefined;
     const dead = sql
@@ -155,34 +185,9 @@ class SqlTaint extends Taint {
 
 const TAINTED = "gateway_tainted";
 
-export interface CallJournal {
-  /** Records that a call begins. The returned function records that it has ended. */
-  begin(call: string): () => void;
-  /** Returns when a process died during the same call, in milliseconds since 1970, and forgets that call. */
-  takeCutOff(call: string): number | undefined;
-}
-
 /** True unless the server declares its tool as read-only or idempotent. */
 export function runsOnce({ annotations }: Pick<Tool, "annotations">): boolean {
   return annotations?.readOnlyHint !== true && annotations?.idempotentHint !== true;
-}
-
-/** Runs a call between its records. Throws `outcome_unknown`, once, if the gateway ended while it ran the same call. */
-export async function runWithJournal<Result>(
-  journal: CallJournal | undefined,
-  call: { readonly key: string; readonly tool: string },
-  run: () => Promise<Result>,
-): Promise<Result> {
-  const cutOffMs = journal?.takeCutOff(call.key);
-  if (cutOffMs !== undefined) {
-    throw unknownOutcome(call.tool, `The gateway ended at ${new Date(cutOffMs).toISOString()}`);
-  }
-  const end = journal?.begin(call.key);
-  try {
-    return await run();
-  } finally {
-    end?.();
-  }
 }
 
 export function unknownOutcome(tool: string, what: string): ByrefError {
@@ -222,11 +227,6 @@ export function withTokens(counts: Counts): Counts & { readonly tokensSaved: num
   return { calls, kept, charactersReceived, charactersSent, tokensSaved, ...ofReferences };
 }
 
-export interface Statistics {
-  add(counts: Partial<Counts>): void;
-  read(): Counts;
-}
-
 export const NO_COUNTS: Counts = {
   calls: 0,
   kept: 0,
@@ -237,21 +237,6 @@ export const NO_COUNTS: Counts = {
   wrongReferences: 0,
   recovered: 0,
 };
-
-export class MemoryStatistics implements Statistics {
-  readonly #counts: Record<keyof Counts, number> = { ...NO_COUNTS };
-
-  add(counts: Partial<Counts>): void {
-    for (const [name, count] of Object.entries(counts)) {
-      // Its keys are those of the counts.
-      this.#counts[name as keyof Counts] += count;
-    }
-  }
-
-  read(): Counts {
-    return { ...this.#counts };
-  }
-}
 
 /** The codes with which a call fails because of what was written for a reference. */
 export const WRONG_REFERENCES: ReadonlySet<string> = new Set([

@@ -1,19 +1,11 @@
 import { type CallToolResult, ProtocolError, type Tool } from "@modelcontextprotocol/server";
 import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
 import { diffsOfEdited, ownTools, policies, type wraps } from "../../../src/internal-tool.ts";
-import { json, Taint, type VariableStore, withTimeLimit } from "../../../src/internal.ts";
+import { json, type VariableStore, withTimeLimit } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
 import { type CallFailure, CallResults, isLongFailure } from "./call-result.ts";
 import { type ClientOfCall, ClientOfGateway, guardedClient } from "./client-of-gateway.ts";
-import {
-  type CallJournal,
-  type Counts,
-  type Statistics,
-  runWithJournal,
-  runsOnce,
-  unknownOutcome,
-  wasSent,
-} from "./gateway-state.ts";
+import { type GatewayState, runsOnce, unknownOutcome, wasSent } from "./gateway-state.ts";
 import { type ServerConfiguration, type ToolOffer, isAllowed } from "./configuration.ts";
 import * as limits from "./gateway-limits.ts";
 import { instructionsFor, withServers } from "./instructions.ts";
@@ -31,6 +23,14 @@ import {
   withFinder,
 } from "./offered-items.ts";
 import { type FileSaver, type OwnTool, saveVariable, showVariable } from "./own-tools.ts";
+import {
+  type ApprovalNeeded,
+  type Approved,
+  type CallAnswer,
+  type Fields,
+  type GatewayCall,
+  WaitingCalls,
+} from "./running-call.ts";
 import { type ListKeeper, toolLists } from "./tool-lists.ts";
 import { type Change, type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
 
@@ -47,11 +47,11 @@ export interface GatewayOptions {
   readonly files?: FileSaver;
   /** Returns the view of `show_variable`, as HTML; without it, there is no such tool. */
   readonly app?: () => string;
-  /** Remembers calls that a crash cuts off. Default: they can run again. */
-  readonly journal?: CallJournal;
-  /** Remembers whether the client's model has seen what is not trusted. Default: until the process ends. */
-  readonly taint?: Taint;
-  readonly statistics: Statistics;
+  /**
+   * Remembers whether the client's model has seen what is not trusted, approvals that wait, calls that a crash cuts
+   * off, and counts.
+   */
+  readonly state: GatewayState;
   /** Keeps lists of tools for the next start. Default: nothing does. */
   readonly lists?: ListKeeper;
   /** Receives lines for a person; never a value of a result. */
@@ -62,29 +62,6 @@ export interface GatewayOptions {
 export interface ServerStatus extends UpstreamStatus {
   /** The part of its instructions that the client's model has not received. */
   readonly cutInstructions?: string;
-}
-
-export interface GatewayCall extends ClientOfCall {
-  readonly name: string;
-  readonly input: Json;
-  /** Returns true if a person has approved the call of this pin. */
-  readonly isApproved: (pin: string) => boolean;
-  /** Asks a person about the call of this pin. Returns the question's id. */
-  readonly ask: (pin: string) => string;
-  /** Returns the parameters that the person who approved has changed in the form of these fields. Default: none. */
-  readonly changed?: (fields: Fields) => Fields;
-}
-
-/** Parameters that a person may change, with the values that are shown. */
-export type Fields = Readonly<Record<string, string | number | boolean>>;
-
-/** A call that a person has to approve first. Nothing has run. */
-export interface ApprovalNeeded {
-  readonly kind: "approval";
-  readonly approval: policies.ApprovalRequest;
-  readonly fields: Fields;
-  /** The id of the question, which the client returns. */
-  readonly question: string;
 }
 
 /** Returns the short scalars of an input that a person is shown. None if it is cut; no number that a double rounds. */
@@ -100,9 +77,23 @@ function fieldsIn({ input = "", fixed = [] }: Partial<policies.ApprovalRequest> 
   return Object.fromEntries(fields.slice(0, limits.maxFields)) as Fields;
 }
 
-export interface CallAnswer {
-  readonly kind: "result";
-  readonly result: CallToolResult;
+/** Returns the fields that a person has changed. One that a client leaves out, or empty, is as it was. */
+export function changedFields(fields: Fields, content: Approved["content"]): Fields {
+  const changed = Object.entries(fields).flatMap(([name, shown]) => {
+    const given = Object.hasOwn(content, name) ? typedLike(shown, content[name]) : shown;
+    const isKept = given === shown || given === "" || given === null;
+    return isKept ? [] : [[name, given as typeof shown] as const];
+  });
+  return Object.fromEntries(changed);
+}
+
+/**
+ * Reads a number or a boolean that a client sends as text. What is of another type stays: the tool's schema refuses
+ * it, and nothing runs that the person has not seen.
+ */
+function typedLike(shown: Fields[string], given: unknown): unknown {
+  const read = typeof given === "string" ? json.jsonIn(given) : undefined;
+  return typeof given !== typeof shown && typeof read === typeof shown ? read : given;
 }
 
 /** Evictions of one call; the next one does the rest. */
@@ -119,8 +110,9 @@ export class Gateway {
   /** The program that uses the gateway, as servers see it. */
   readonly client = new ClientOfGateway();
   readonly log: (line: string) => void;
-  /** True if the client's model has seen untrusted data. */
-  readonly taint: Taint;
+  readonly state: GatewayState;
+  /** The calls that wait for an answer, of all connections. */
+  readonly waiting = new WaitingCalls();
   readonly prompts: ReturnType<typeof offeredPrompts> = offeredPrompts(this);
   readonly resources: ReturnType<typeof offeredResources> = offeredResources(this);
   readonly #options: GatewayOptions;
@@ -136,16 +128,16 @@ export class Gateway {
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    const { open, log, store } = options;
+    const { open, log, state, store, lists: keeper = new Map() } = options;
     this.store = store;
     this.log = log;
     this.app = options.app;
     this.#names = lastingNames(options.servers.map(({ name }) => name));
-    this.#results = new CallResults(options.statistics);
-    this.taint = options.taint ?? new Taint();
-    this.#wrap = { store, taint: this.taint, toolMs: limits.maxGatewayCallMs };
+    this.#results = new CallResults(state);
+    this.state = state;
+    this.#wrap = { store, taint: state.taint, toolMs: limits.maxGatewayCallMs };
     const onToolsChanged = () => this.#changed({ kind: "tools" });
-    this.#lists = toolLists({ log, onToolsChanged, keeper: options.lists });
+    this.#lists = toolLists({ log, onToolsChanged, keeper });
     this.upstreams = options.servers.map((server) => {
       const onChange = (change: Change) => {
         if (change.kind === "tools") return this.#lists.renew(upstream);
@@ -175,11 +167,6 @@ export class Gateway {
     return this.#options.tools === "search";
   }
 
-  /** Counts since the workspace was created. */
-  get counts(): Counts {
-    return this.#options.statistics.read();
-  }
-
   /**
    * Returns the instructions for the client's model, with those of the servers. Waits a moment for servers that are
    * new. Never rejects.
@@ -199,7 +186,11 @@ export class Gateway {
 
   /** The tools of the servers that answer, unless they are found by a search, then the gateway's own. */
   async tools(): Promise<readonly Tool[]> {
-    const offered = await (this.#lists.areFresh(this.upstreams) ? this.#tools() : this.#renewed());
+    const listing = this.#list();
+    // Calls need not wait for servers that are asked again.
+    const before = (this.#offered ??= listing);
+    const offered = await listing;
+    if (this.#offered === before) this.#offered = listing;
     const listed = [...offered.values()].filter(({ own }) => !this.searches || own !== undefined);
     const calling = this.searches ? [CALL_TOOL] : [];
     return [...listed.map(({ definition }) => definition), ...calling];
@@ -243,8 +234,11 @@ export class Gateway {
       if (prepared.kind === "failed") return answered(prepared);
       const { approval, pin } = prepared;
       const fields = fieldsIn(approval);
-      const isApproved = approval === undefined || call.isApproved(pin);
-      const changed = (isApproved && call.changed?.(fields)) || {};
+      const { approvals } = this.state;
+      const asked = JSON.stringify([call.name, pin]);
+      const { question = "", content = {} } = call.approved ?? {};
+      const isApproved = approval === undefined || approvals.take(question, asked) !== undefined;
+      const changed = isApproved ? changedFields(fields, content) : {};
       const isChanged = Object.keys(changed).length > 0 && json.isJsonObject(call.input);
       const input = isChanged ? { ...call.input, ...changed } : call.input;
       // What a person has changed is checked like the model's input.
@@ -252,8 +246,11 @@ export class Gateway {
       if (approval !== undefined && (!isApproved || ready.kind === "failed")) {
         const diffs = await diffsOfEdited(prepared.variables, this.store);
         const why = ready.kind === "failed" ? `${ready.code}: ${ready.message} ` : "";
-        const asked = { ...approval, reason: `${why}${approval.reason}`, diffs };
-        return { kind: "approval", approval: asked, fields, question: call.ask(pin) };
+        // The same question again if the answer was refused.
+        const id = isApproved ? question : crypto.randomUUID();
+        approvals.ask(id, asked);
+        const shown = { ...approval, reason: `${why}${approval.reason}`, diffs };
+        return { kind: "approval", approval: shown, fields, question: id };
       }
       if (ready.kind === "failed") return answered(ready);
       running.call = guardedClient(call, ready.visibility);
@@ -289,7 +286,7 @@ export class Gateway {
     const { definition, from } = tool;
     if (from === undefined || !runsOnce(from.tool)) return run();
     const key = JSON.stringify([from.upstream.server.name, from.tool.name, ready.pin]);
-    return runWithJournal(this.#options.journal, { key, tool: definition.name }, run);
+    return this.state.runOnce(key, definition.name, run);
   }
 
   async #run(tool: OfferedTool, ready: wraps.Ready, toolCallId: string): Promise<CallToolResult> {
@@ -314,15 +311,6 @@ export class Gateway {
     if (this.#instructed === undefined || text === undefined) return undefined;
     const given = this.#instructed.get(upstream.server.name) ?? "";
     return text.startsWith(given) ? text.slice(given.length).trim() : text;
-  }
-
-  /** Asks servers again that did not answer, or whose list is out of date. Calls need not wait for that. */
-  async #renewed(): Promise<ReadonlyMap<string, OfferedTool>> {
-    const listing = this.#list();
-    const before = (this.#offered ??= listing);
-    const renewed = await listing;
-    if (this.#offered === before) this.#offered = listing;
-    return renewed;
   }
 
   #tools(): Promise<ReadonlyMap<string, OfferedTool>> {

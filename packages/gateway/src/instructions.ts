@@ -49,18 +49,18 @@ const MIN_CHARS = 40;
 
 function entryOf({ name, text }: ServerInstructions, part = text): string {
   if (part === "") return "";
-  const lines = (part === text ? part : part + CUT).split(/\r\n|[\n\r\u2028\u2029]/u);
-  return `\n\n${name}:\n> ${lines.join("\n> ")}`;
+  return `\n\n${name}:\n> ${quoted(part)}${part === text ? "" : CUT}`;
+}
+
+function quoted(text: string): string {
+  return text.replaceAll("\n", "\n> ");
 }
 
 /** Returns the beginning of the text whose entry has at most so many characters. Ends with a word, if it has any. */
 function partWithin(server: ServerInstructions, chars: number): string {
-  if (entryOf(server).length <= chars) return server.text;
-  let part = characters.clip(server.text, Math.max(chars, 0));
-  for (let over = 1; over > 0 && part !== "";) {
-    over = entryOf(server, part).length - chars;
-    part = characters.clip(part, Math.max(part.length - Math.max(over, 0), 0));
-  }
-  const whole = part.replace(/\s+\S*$/u, "");
-  return whole.length < MIN_CHARS ? "" : whole;
+  const { name, text } = server;
+  if (entryOf(server).length <= chars) return text;
+  const room = chars - entryOf({ name, text: " " }).length - CUT.length;
+  const part = characters.clip(quoted(text), Math.max(room, 0)).replace(/\s+(?:>\s*)?\S*$/u, "");
+  return part.length < MIN_CHARS ? "" : part.replaceAll("\n> ", "\n");
 }

@@ -23,15 +23,12 @@ import { isOwn, type OwnTool } from "./own-tools.ts";
 import type { Upstream } from "./upstream.ts";
 import * as limits from "./gateway-limits.ts";
 
-/** A tool as a client sees it, and how it is called. */
+/** A tool as a client sees it, and how it is called: a server's, the gateway's own, or another one of this process. */
 export interface OfferedTool {
   readonly definition: Tool;
   readonly wrapped: wraps.WrappedTool;
-  /** Undefined for a tool of this process. */
   readonly from?: ToolOfServer;
   readonly own?: OwnTool;
-  /** True for a tool of this process that is not the gateway's own, such as an agent's. */
-  readonly isLocal?: true;
 }
 
 /** Wraps tools that run in this process, by their names. */
@@ -126,7 +123,7 @@ async function localTool(name: string, wrapped: wraps.WrappedTool): Promise<Offe
   const { description } = wrapped.shown;
   const inputSchema = await shownSchema(wrapped);
   const described = typeof description === "string" ? { description } : {};
-  return { definition: { name, ...described, inputSchema }, wrapped, isLocal: true };
+  return { definition: { name, ...described, inputSchema }, wrapped };
 }
 
 async function ownTool(tool: OwnTool, wrap: wraps.WrapOptions): Promise<OfferedTool> {

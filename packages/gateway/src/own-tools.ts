@@ -195,14 +195,14 @@ export function isVariableUri(uri: string): boolean {
  */
 export async function readVariableUri(
   uri: string,
-  { store, taint }: { readonly store: VariableStore; readonly taint: Taint },
+  { store, state }: { readonly store: VariableStore; readonly state: { readonly taint: Taint } },
 ): Promise<ReadResourceResult> {
   const { pathname, searchParams } = new URL(uri);
   const written = decode(pathname.split("/").at(-1) ?? "");
   const { name, path } = targets.targetIn(written, searchParams.get("path") ?? undefined);
   const info = targets.readable(store, name);
   // A model may read it.
-  if (!info.trusted) taint.add();
+  if (!info.trusted) state.taint.add();
   if (info.type === "bytes") {
     const { mediaType: mimeType } = info;
     return { contents: [{ uri, mimeType, blob: await bytesOf(name, store) }] };

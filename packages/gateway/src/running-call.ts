@@ -1,7 +1,37 @@
-import type { InputRequest, InputResponse } from "@modelcontextprotocol/server";
+import type { CallToolResult, InputRequest, InputResponse } from "@modelcontextprotocol/server";
+import type { policies } from "../../../src/internal-tool.ts";
+import type { Json } from "../../../src/references.ts";
 import { type AskClient, type ClientOfCall, QUESTIONS } from "./client-of-gateway.ts";
 import * as limits from "./gateway-limits.ts";
-import type { ApprovalNeeded, CallAnswer, Gateway, GatewayCall } from "./gateway.ts";
+
+export interface GatewayCall extends ClientOfCall {
+  readonly name: string;
+  readonly input: Json;
+  /** The question that a person has answered with yes, and the form's fields as they came back. */
+  readonly approved?: Approved | undefined;
+}
+
+export interface Approved {
+  readonly question: string;
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+/** Parameters that a person may change, with the values that are shown. */
+export type Fields = Readonly<Record<string, string | number | boolean>>;
+
+/** A call that a person has to approve first. Nothing has run. */
+export interface ApprovalNeeded {
+  readonly kind: "approval";
+  readonly approval: policies.ApprovalRequest;
+  readonly fields: Fields;
+  /** The id of the question, which the client returns. */
+  readonly question: string;
+}
+
+export interface CallAnswer {
+  readonly kind: "result";
+  readonly result: CallToolResult;
+}
 
 /** A question of a server to its client, in the middle of a call. */
 interface Question {
@@ -26,19 +56,19 @@ export class RunningCall {
   readonly id = crypto.randomUUID();
   readonly #controller = new AbortController();
   readonly #answer: Promise<CallAnswer | ApprovalNeeded>;
-  #asked = new Later<Question>();
+  #asked = Promise.withResolvers<Question>();
   #asking: Promise<unknown> = Promise.resolve();
-  #question: { readonly request: InputRequest; readonly answer: Later<InputResponse> } | undefined;
+  #question:
+    | { readonly request: InputRequest; readonly answer: PromiseWithResolvers<InputResponse> }
+    | undefined;
   #round: Round | undefined;
 
+  /** `run`: that of the gateway. */
   constructor(
-    gateway: Gateway,
-    call: Pick<
-      GatewayCall,
-      "name" | "input" | "isApproved" | "ask" | "changed" | "logLevel" | "meta"
-    >,
+    run: (call: GatewayCall) => Promise<CallAnswer | ApprovalNeeded>,
+    call: Pick<GatewayCall, "name" | "input" | "approved" | "logLevel" | "meta">,
   ) {
-    this.#answer = gateway.call({
+    this.#answer = run({
       ...call,
       signal: this.#controller.signal,
       onProgress: (progress) => this.#round?.onProgress?.(progress),
@@ -65,7 +95,7 @@ export class RunningCall {
 
   /** Passes the client's answer on to the server; undefined if it is none of the question's kind. */
   reply(answerTo: (question: InputRequest) => InputResponse | undefined): void {
-    this.#asked = new Later();
+    this.#asked = Promise.withResolvers();
     const { request, answer } = this.#question ?? {};
     if (request !== undefined) answer?.resolve(answerTo(request) ?? noAnswer(request));
   }
@@ -85,7 +115,7 @@ export class RunningCall {
   #askNext(request: InputRequest): Promise<InputResponse> {
     if (this.#round?.answers(request) === false) return noAnswer(request);
     if (this.#round?.ask !== undefined) return this.#round.ask(request);
-    const answer = new Later<InputResponse>();
+    const answer = Promise.withResolvers<InputResponse>();
     this.#question = { request, answer };
     this.#asked.resolve({ kind: "question", request });
     return answer.promise;
@@ -96,14 +126,6 @@ export class RunningCall {
 async function noAnswer({ method }: InputRequest): Promise<InputResponse> {
   if (method === QUESTIONS.elicitation) return { action: "cancel" };
   throw new Error(`The client did not answer ${method}.`);
-}
-
-/** A promise that is resolved later. Not `Promise.withResolvers`, which Node 20 lacks. */
-class Later<Value> {
-  resolve: (value: Value | Promise<Value>) => void = () => undefined;
-  readonly promise = new Promise<Value>((resolve) => {
-    this.resolve = resolve;
-  });
 }
 
 /** Calls to which clients return: those that wait for an answer to a server's question. */

@@ -2,24 +2,27 @@ import { delay } from "@ai-sdk/provider-utils";
 import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
-import { withTimeLimit } from "../../../src/internal.ts";
-import { idlePatterns, type RuledServer } from "../../mcp/src/server-rules.ts";
+import { json, withTimeLimit } from "../../../src/internal.ts";
+import { idlePatterns } from "../../mcp/src/server-rules.ts";
 import type { ToolList, Upstream } from "./upstream.ts";
 
-/** Keeps the list of each server for the next start, by the server's name and address. */
+/** What a server has said about itself. */
+export interface Said {
+  readonly tools?: readonly Tool[];
+  readonly instructions?: string | undefined;
+}
+
+/** Keeps what servers have said for the next start, by their names and addresses. A `Map` keeps it for the process. */
 export interface ListKeeper {
-  read(key: string): readonly Tool[] | undefined;
-  write(key: string, tools: readonly Tool[]): void;
-  /** Keeps the server's instructions, too. Default: the first answer to a client waits for the server. */
-  readInstructions?(key: string): string | undefined;
-  writeInstructions?(key: string, text: string): void;
+  get(key: string): Said | undefined;
+  set(key: string, said: Said): unknown;
 }
 
 export interface ToolListsOptions {
   readonly log: (line: string) => void;
   /** Called when a server answers after its list was given without it, or differs from what was kept. */
   readonly onToolsChanged: () => void;
-  readonly keeper?: ListKeeper | undefined;
+  readonly keeper: ListKeeper;
 }
 
 /** Tools that a server has listed in this process. */
@@ -31,11 +34,11 @@ interface Known extends Pick<ToolList, "tools"> {
 /** The lists of tools of all servers. A server that is slow or down never delays the others for long. */
 export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
   const known = new Map<string, Known>();
-  const asking = new Map<string, Asking>();
+  /** Requests that are not answered, by server. */
+  const asking = new Map<string, Promise<readonly Tool[]>>();
   /** Servers whose list has changed during the request for it. */
   const outdated = new Set<string>();
-  const idleRules = new Set<string>();
-  return { toolsOf, instructionsOf, waitedFor, areFresh, renew };
+  return { toolsOf, instructionsOf, waitedFor, renew };
 
   /**
    * Returns the server's tools. Uses the list that the server sent in this process, until it expires; else the
@@ -45,31 +48,34 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
   async function toolsOf(upstream: Upstream): Promise<readonly Tool[]> {
     const { name } = upstream.server;
     const own = known.get(name);
-    if (own !== undefined && isFresh(own)) return own.tools;
-    const given = own?.tools ?? keeper?.read(keyOf(upstream));
+    if (own !== undefined && Date.now() < own.freshUntilMs) return own.tools;
+    const given = own?.tools ?? keeper.get(keyOf(upstream))?.tools;
     const waitMs =
       own !== undefined ? limits.gatewayStaleMs : given === undefined ? limits.gatewayListMs : 0;
     // Requests for the same list share one answer.
-    const { beganMs, tools } = asking.get(name) ?? begin(upstream, given ?? [], waitMs);
+    const tools = asking.get(name) ?? begin(upstream, given ?? [], waitMs);
     if (given !== undefined && waitMs === 0) return given;
-    const leftMs = Math.max(beganMs + waitMs - Date.now(), 0);
-    return withTimeLimit(leftMs, () => tools).catch(() => given ?? []);
+    return withTimeLimit(waitMs, () => tools).catch(() => given ?? []);
   }
 
   /** The instructions of a server as it sent them last. Undefined if it has never been connected. */
   function instructionsOf(upstream: Upstream): string | undefined {
-    return upstream.instructions ?? keeper?.readInstructions?.(keyOf(upstream));
+    return upstream.instructions ?? keeper.get(keyOf(upstream))?.instructions;
   }
 
   /** Notes that a client need not wait again for the instructions of a server that has not sent them. */
   function waitedFor(upstream: Upstream): void {
-    if (instructionsOf(upstream) === undefined) keeper?.writeInstructions?.(keyOf(upstream), "");
+    if (instructionsOf(upstream) === undefined) keep(upstream, { instructions: "" });
   }
 
-  /** True if the list of each of the servers is known and has not expired. */
-  function areFresh(upstreams: readonly Upstream[]): boolean {
-    const lists = upstreams.map(({ server }) => known.get(server.name));
-    return lists.every((one) => one !== undefined && isFresh(one));
+  /** Never throws: a list can be used although it cannot be kept. */
+  function keep(upstream: Upstream, said: Said): void {
+    const key = keyOf(upstream);
+    try {
+      keeper.set(key, { ...keeper.get(key), ...said });
+    } catch (error) {
+      log(`What server ${upstream.server.name} lists is not kept: ${messageOf(error)}`);
+    }
   }
 
   /** Asks the server again. Until it answers, its tools are those that it named before. */
@@ -83,7 +89,7 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
    * Asks the server. `given`: the list that is returned in the meantime, of which no change is announced; `waitMs`: how
    * long that waits for a newer one.
    */
-  function begin(upstream: Upstream, given?: readonly Tool[], waitMs = Infinity): Asking {
+  function begin(upstream: Upstream, given?: readonly Tool[], waitMs = Infinity) {
     const { name } = upstream.server;
     const ask = async () => {
       // Known lists are returned first, because starting a program would delay them.
@@ -99,9 +105,8 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
       asking.delete(name);
       if (outdated.delete(name)) renew(upstream);
     });
-    const begun = { beganMs: Date.now(), tools };
-    asking.set(name, begun);
-    return begun;
+    asking.set(name, tools);
+    return tools;
   }
 
   /** Undefined for a server that does not answer, which is logged. Never rejects. */
@@ -109,34 +114,16 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
     try {
       const { tools, ttlMs } = await upstream.tools();
       known.set(upstream.server.name, { tools, freshUntilMs: Date.now() + ttlMs });
-      const { instructions } = upstream;
-      keeper?.write(keyOf(upstream), tools);
-      if (instructions !== undefined) keeper?.writeInstructions?.(keyOf(upstream), instructions);
-      logIdleRules(upstream.server, tools);
+      keep(upstream, { tools, ...json.compact({ instructions: upstream.instructions }) });
+      for (const pattern of idlePatterns(upstream.server, tools)) {
+        upstream.logOnce(`no tool fits the rule for ${pattern}.`);
+      }
       return tools;
     } catch (error) {
       if (!upstream.isClosed) log(messageOf(error));
       return undefined;
     }
   }
-
-  /** Logs each rule that fits no tool, once. */
-  function logIdleRules(server: RuledServer, tools: readonly Tool[]): void {
-    for (const pattern of idlePatterns(server, tools)) {
-      const line = `Server ${server.name}: no tool fits the rule for ${pattern}.`;
-      if (!idleRules.has(line)) log(line);
-      idleRules.add(line);
-    }
-  }
-}
-
-function isFresh({ freshUntilMs }: Known): boolean {
-  return Date.now() < freshUntilMs;
-}
-
-interface Asking {
-  readonly beganMs: number;
-  readonly tools: Promise<readonly Tool[]>;
 }
 
 /** The environment and headers may hold keys, and do not decide which tools there are. */

@@ -45,7 +45,8 @@ import {
   reasonOf,
 } from "./server-errors.ts";
 
-export type OpenTransport = (server: ServerConfiguration) => Transport;
+/** `"sse"`: by the transport of 2024-11-05, whatever the configuration says. */
+export type OpenTransport = (server: ServerConfiguration, kind?: "sse") => Transport;
 
 export interface UpstreamOptions {
   readonly open: OpenTransport;
@@ -80,12 +81,6 @@ export interface UpstreamCall {
   readonly from: ClientOfCall;
 }
 
-/** A connection that is being made: its latest transport, and what ends the attempts. */
-interface Opening {
-  transport?: Transport;
-  readonly stop: AbortController;
-}
-
 /**
  * The connection to one server. It is opened on first use, and again when it broke; if that fails, after a pause
  * that doubles. A call that was sent is never sent again: it may have run.
@@ -98,14 +93,15 @@ export class Upstream {
   #client: Promise<Client> | undefined;
   /** The client of the connection that requests use now. */
   #current: Client | undefined;
-  #opening: Opening | undefined;
+  /** Ends the attempts to connect, while there are any. */
+  #giveUp: (() => Promise<void>) | undefined;
   #failures = 0;
   #retryAt = 0;
   #why: string | undefined;
   /** Lines about lists, which are logged once. */
   readonly #logged = new Set<string>();
   readonly #sieve = listSieve(({ kind, name, why }) =>
-    this.#logOnce(`its ${kind} ${name} is left out. ${why}`),
+    this.logOnce(`its ${kind} ${name} is left out. ${why}`),
   );
   /** Why lists could not be read, by what they list. */
   readonly #failedLists = new Map<string, string>();
@@ -129,7 +125,7 @@ export class Upstream {
 
   get status(): UpstreamStatus {
     const { name } = this.server;
-    if (this.#opening !== undefined) return { name, state: "starting" };
+    if (this.#giveUp !== undefined) return { name, state: "starting" };
     if (this.#why !== undefined) return { name, state: "unavailable", why: this.#why };
     if (this.#client === undefined) return { name, state: "not connected" };
     const leftOut = this.#sieve.leftOut();
@@ -236,7 +232,8 @@ export class Upstream {
     return this.#list("resource templates", ask, ({ uriTemplate }) => uriTemplate);
   }
 
-  #logOnce(what: string): void {
+  /** Logs a line about the server, once. */
+  logOnce(what: string): void {
     if (!this.#logged.has(what)) this.#options.log(`Server ${this.server.name}: ${what}`);
     this.#logged.add(what);
   }
@@ -258,7 +255,7 @@ export class Upstream {
         const name = nameOf(item);
         const shown = characters.clip(name, limits.maxGatewayNameChars);
         if (!first.has(name)) first.set(name, item);
-        else this.#logOnce(`it lists ${shown} more than once; the first is offered.`);
+        else this.logOnce(`it lists ${shown} more than once; the first is offered.`);
       }
       return [...first.values()];
     } catch (error) {
@@ -275,11 +272,9 @@ export class Upstream {
 
   /** Ends the connection; the next request opens another. Never rejects. */
   async disconnect(): Promise<void> {
-    const [client, opening] = [this.#current, this.#opening];
-    this.#client = this.#current = this.#opening = undefined;
-    opening?.stop.abort();
-    // A program need not end with its input.
-    await opening?.transport?.close().catch(() => undefined);
+    const [client, giveUp] = [this.#current, this.#giveUp];
+    this.#client = this.#current = this.#giveUp = undefined;
+    await giveUp?.();
     await (client && end(client));
   }
 
@@ -303,14 +298,16 @@ export class Upstream {
   async #connect(): Promise<Client> {
     const { address } = this.server;
     const isSse = "url" in address && address.isSse === true;
-    const bySse = "url" in address ? { ...address, isSse: true as const } : address;
     const stop = new AbortController();
-    const opening: Opening = { stop };
-    this.#opening = opening;
-    const open = (kind?: "sse") => {
-      const server = kind === "sse" ? { ...this.server, address: bySse } : this.server;
-      return (opening.transport = this.#sieve.sift(this.#options.open(server)));
+    let transport: Transport | undefined;
+    const giveUp = async () => {
+      stop.abort();
+      // A program need not end with its input.
+      await transport?.close().catch(() => undefined);
     };
+    this.#giveUp = giveUp;
+    const open = (kind?: "sse") =>
+      (transport = this.#sieve.sift(this.#options.open(this.server, kind)));
     const { capabilities } = this.#options.client;
     const onChanged = (kind: "tools" | "prompts" | "resources") => ({
       autoRefresh: false,
@@ -330,7 +327,7 @@ export class Upstream {
     );
     this.#listen(client, capabilities);
     await connectTo(client, { open, isProgram: "command" in address, isSse, signal: stop.signal });
-    if (this.#opening === opening) this.#opening = undefined;
+    if (this.#giveUp === giveUp) this.#giveUp = undefined;
     keepReceivedErrors(client.transport);
     client.onclose = () => this.#closed(client);
     client.onerror = (error) => {
@@ -338,7 +335,8 @@ export class Upstream {
       else if (codeOf(error) === "limit_exceeded") this.#refusal = messageOf(error);
     };
     this.#current = client;
-    this.#instructions = this.#redact(client.getInstructions()?.trim() ?? "");
+    const instructions = client.getInstructions()?.trim() ?? "";
+    this.#instructions = this.#redact(instructions).replaceAll(LINE_END, "\n");
     this.#failures = 0;
     this.#refusal = undefined;
     this.#why = undefined;
@@ -386,7 +384,7 @@ export class Upstream {
     why: string,
     pauseMs = Math.min(1_000 * 2 ** this.#failures++, limits.gatewayRetryMs),
   ): void {
-    this.#client = this.#current = this.#opening = undefined;
+    this.#client = this.#current = this.#giveUp = undefined;
     this.#retryAt = Date.now() + pauseMs;
     if (this.#why === undefined && !this.#isClosed)
       this.#options.log(`Server ${this.server.name}: ${why}`);
@@ -468,6 +466,8 @@ export class Upstream {
     return new ByrefError("server_unavailable", message, { server: this.server.name, ...sent });
   }
 }
+
+const LINE_END = /\r\n?|[\u2028\u2029]/gu;
 
 /** The token of the server's own request means another one to the client. */
 function withoutToken(question: InputRequest): InputRequest {

@@ -14,8 +14,8 @@ import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { GatewayState } from "../src/gateway-state.ts";
 import type { ToolOffer } from "../src/configuration.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { approvalsFor, questionAbout } from "../src/gateway-server.ts";
-import { ApprovalLedger } from "../../../src/tool/policy.ts";
+import { changedFields } from "../src/gateway.ts";
+import { questionAbout } from "../src/gateway-server.ts";
 import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
 
 const TOOLS = ["show_order", "delete_order"];
@@ -143,12 +143,7 @@ describe.each(["list", "search"] as const)("an approval, tools: %s", (tools) => 
 async function openHost(ran: string[], tools: ToolOffer): Promise<ApprovalHost> {
   const sql = new NodeSql();
   const store = new MemoryStore();
-  const key = new Uint8Array(32).fill(7);
-  const owner = { id: "", isAlive: () => true };
-  const open = () => {
-    const { approvals } = new GatewayState(sql, { owner, log: () => {}, prepareMeta: () => {} });
-    return openShop({ store, tools, serving: { key, approvals } });
-  };
+  const open = () => openShop({ store, tools, state: new GatewayState(sql) });
   let shop = await open();
   const save = (value: number) => store.save({ name: "order", value: String(value) });
   const call = async (round?: object) => {
@@ -178,26 +173,21 @@ async function openHost(ran: string[], tools: ToolOffer): Promise<ApprovalHost> 
   };
 }
 
-/** Creates the context of a request with these answers and this state. */
-function contextWith(inputResponses: unknown, state?: unknown): ServerContext {
-  return { mcpReq: { inputResponses, requestState: () => state } } as unknown as ServerContext;
-}
-
 describe("a person's answer", () => {
-  const accepted = { approve: { action: "accept", content: {} } };
-
   it.each([
-    ["accepts the call", accepted, true, false],
-    ["declines the call", { approve: { action: "decline" } }, false, true],
-    ["is cancelled, which declines the call", { approve: { action: "cancel" } }, false, true],
-    ["is missing", undefined, false, false],
-    ["is an answer to another question", { other: accepted.approve }, false, false],
-    ["is of another kind", { approve: { roots: [] } }, false, false],
-  ])("%s", (_what, inputResponses, isApproved, isDeclined) => {
-    const ledger = new ApprovalLedger<string>();
-    const question = approvalsFor("pay", contextWith(undefined), ledger).ask("pin");
-    const approving = approvalsFor("pay", contextWith(inputResponses, { question }), ledger);
-    expect([approving.isDeclined, approving.isApproved("pin")]).toEqual([isDeclined, isApproved]);
+    ["declines the call", { approve: { action: "decline" } }, "tool_denied"],
+    ["is cancelled, which declines the call", { approve: { action: "cancel" } }, "tool_denied"],
+    ["is missing", undefined, "input_required"],
+    ["is an answer to another question", { other: accept.approve }, "input_required"],
+    ["is of another kind", { approve: { roots: [] } }, "input_required"],
+    ["comes without the state of the question", accept, "input_required"],
+  ])("%s", async (_what, inputResponses, outcome) => {
+    const { ran, call } = await openShop();
+    const { requestState } = await call("delete_order", "o1");
+    const state = inputResponses === accept ? {} : { requestState };
+    const answer = await call("delete_order", "o1", { inputResponses, ...state });
+    expect(JSON.stringify(answer)).toContain(outcome);
+    expect(ran).toEqual([]);
   });
 
   it.each([
@@ -215,14 +205,7 @@ describe("a person's answer", () => {
     ],
     [{ n: "", b: null, more: 1 }, {}],
   ])("with the fields %j changes %j", (content, changed) => {
-    const context = contextWith({ approve: { action: "accept", content } });
-    const approving = approvalsFor("pay", context, new ApprovalLedger<string>());
-    expect(approving.changed({ n: 1, b: false, t: "a" })).toEqual(changed);
-  });
-
-  it("approves nothing without the state of the question", () => {
-    const approving = approvalsFor("pay", contextWith(accepted), new ApprovalLedger<string>());
-    expect(approving.isApproved("pin")).toBe(false);
+    expect(changedFields({ n: 1, b: false, t: "a" }, content)).toEqual(changed);
   });
 });
 

@@ -5,11 +5,12 @@ import { type ToolOutput, toolOutput } from "../../../src/tool/tool-output.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { storeWith } from "../../../test/support/wrapped.ts";
 import type { OfferedTool } from "../src/offered-items.ts";
-import { MemoryStatistics } from "../src/gateway-state.ts";
+import { NodeSql } from "../../../test/support/node-sql.ts";
+import { GatewayState } from "../src/gateway-state.ts";
 import type { Ready, Saved } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { RawServer } from "../../../test/support/raw-server.ts";
+import { toolServer } from "../../../test/support/raw-server.ts";
 
 const block = (text: string) => ({ type: "text" as const, text });
 const META = { "byref/variable": { name: "a", version: 1 } };
@@ -70,14 +71,14 @@ it.each<[string, readonly (Json | Uint8Array)[], number]>([
   ["a text with two umlauts", ["üaü"], 2],
   ["texts in a list in a list", [["ü", ["€"]]], 3],
 ])("a call counts the bytes that were passed by reference: %s", (_what, values, more) => {
-  const statistics = new MemoryStatistics();
+  const state = new GatewayState(new NodeSql());
   const offered = { definition: { name: "take" } } as OfferedTool;
   const saved = { output: {}, info: undefined } as unknown as Saved;
   const ready = {
     references: { authoredChars: 7, resolvedChars: 100, values },
   } as unknown as Ready;
-  new CallResults(statistics).saved(offered, { saved, ready, received: { content: [] } });
-  expect(statistics.read()).toMatchObject({ referenceCharacters: 7, bytesByReference: 100 + more });
+  new CallResults(state).saved(offered, { saved, ready, received: { content: [] } });
+  expect(state.read()).toMatchObject({ referenceCharacters: 7, bytesByReference: 100 + more });
 });
 
 const picture = (bytes: number) => ({
@@ -89,11 +90,7 @@ const LONG_ERROR = `Error: ${"why ".repeat(800)}end`;
 
 /** Starts a gateway in front of a server whose tool fails like this. */
 async function failing(failure: Partial<CallToolResult>, rules: object = {}) {
-  const make = () =>
-    new RawServer({
-      "tools/list": () => ({ tools: [{ name: "fail", inputSchema: { type: "object" } }] }),
-      "tools/call": () => ({ ...failure, isError: true }),
-    });
+  const make = () => toolServer(["fail"], () => ({ ...failure, isError: true }));
   return startGateway([{ name: "shop", make, rules }]);
 }
 
@@ -117,7 +114,7 @@ describe("a failure of a server", () => {
       { content: [block(LONG_ERROR)], structuredContent },
     ],
   ])("is kept whole if it is long, and comes as a handle: %s", async (_what, failure, value) => {
-    const { call, store, statistics } = await failing(failure);
+    const { call, store, state } = await failing(failure);
     const result = await call("fail");
     expect(result).toMatchObject({
       isError: true,
@@ -127,7 +124,7 @@ describe("a failure of a server", () => {
       ],
     });
     expect(await store.read("fail_1")).toEqual(value);
-    expect(statistics.read()).toMatchObject({ calls: 1, kept: 1, recovered: 0 });
+    expect(state.read()).toMatchObject({ calls: 1, kept: 1, recovered: 0 });
   });
 
   it.each([["no"], [LONG_ERROR]])("of a guarded call is withheld: %s", async (text) => {
@@ -145,7 +142,7 @@ describe("a failure of a server", () => {
   it.each([["no"], [LONG_ERROR]])("is untrusted like its results: %s", async (text) => {
     const { call, gateway } = await failing({ content: [block(text)] });
     await call("fail");
-    expect(gateway.taint.isTainted).toBe(true);
+    expect(gateway.state.taint.isTainted).toBe(true);
   });
 });
 
@@ -160,15 +157,10 @@ const LARGE = picture(102_401);
 async function returning(result: Partial<CallToolResult>) {
   const received: unknown[] = [];
   const make = () =>
-    new RawServer({
-      "tools/list": () => ({
-        tools: ["shot", "take"].map((name) => ({ name, inputSchema: { type: "object" } })),
-      }),
-      "tools/call": ({ name, arguments: input }) => {
-        if (name === "shot") return result;
-        received.push(input);
-        return { content: [] };
-      },
+    toolServer(["shot", "take"], ({ name, arguments: input }) => {
+      if (name === "shot") return result;
+      received.push(input);
+      return { content: [] };
     });
   return { received, ...(await startGateway([{ name: "browser", make }])) };
 }

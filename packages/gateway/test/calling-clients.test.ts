@@ -112,10 +112,10 @@ it("a server gets the client's _meta without what is the gateway's own", () => {
 
 it("a client with capabilities that are none is refused, and servers answer all others", async () => {
   const make = () => new McpServer({ name: "shop", version: "1" });
-  const { client, gateway, serving } = await startGateway([{ name: "shop", make }]);
+  const { client, gateway } = await startGateway([{ name: "shop", make }]);
   for (const capabilities of [{ sampling: 5 }, { sampling: { tools: 5 } }, { elicitation: null }]) {
     const [near, far] = InMemoryTransport.createLinkedPair();
-    await gatewayServer(gateway, serving, "legacy").connect(far);
+    await gatewayServer(gateway, "legacy").connect(far);
     const refused = new Promise((answer) => {
       near.onmessage = answer;
     });

@@ -7,7 +7,6 @@ import {
   secretsOf,
   unusableBecause,
 } from "../src/configuration.ts";
-import { codeOf } from "../../../src/errors.ts";
 import { redact } from "../../mcp/src/secrets.ts";
 
 describe("the configuration of the gateway", () => {
@@ -24,22 +23,6 @@ describe("the configuration of the gateway", () => {
       ["files", { command: "npx", args: ["-y", "server", "/data"], env: { A: "b" } }],
       ["crm", { url: "https://crm.example/mcp", headers: { Authorization: "Bearer t" } }],
     ]);
-  });
-
-  it("reads the file of VS Code, and keeps the variables that only VS Code can fill in", () => {
-    const text = JSON.stringify({
-      inputs: [{ id: "key", type: "promptString" }],
-      servers: {
-        one: { type: "stdio", command: "one", args: ["${input:key}", "${workspaceFolder}/x"] },
-      },
-    });
-    const [one] = readConfiguration(text);
-    expect(one?.address).toEqual({
-      command: "one",
-      args: ["${input:key}", "${workspaceFolder}/x"],
-      env: {},
-    });
-    expect(one?.problem).toBeUndefined();
   });
 
   it.each([
@@ -60,14 +43,6 @@ describe("the configuration of the gateway", () => {
     },
   );
 
-  it("replaces environment variables, with a default where there is one", () => {
-    const text = JSON.stringify({
-      mcpServers: { one: { command: "${RUN}", args: ["${env:DIR}/x", "${PORT:-80}"] } },
-    });
-    const [one] = readConfiguration(text, { RUN: "go", DIR: "/d" });
-    expect(one?.address).toEqual({ command: "go", args: ["/d/x", "80"], env: {} });
-  });
-
   it.each([
     ["${lower_case}/x", "/l/x"],
     ["${env:lower_case}", "/l"],
@@ -76,6 +51,7 @@ describe("the configuration of the gateway", () => {
     ["${env:http_proxy:-none}", "none"],
     ["${workspaceFolder:-.}", "."],
     ["${TWICE}", "${lower_case}"],
+    ["${input:key} ${workspaceFolder}/x", "${input:key} ${workspaceFolder}/x"],
     // A shell's, another client's, and names that objects have.
     ["${file}", "${file}"],
     ["${constructor} ${toString}", "${constructor} ${toString}"],
@@ -136,13 +112,15 @@ describe("the configuration of the gateway", () => {
   });
 
   it.each([
-    ['{\n"mcpServers": {\n', "Line 3"],
-    ["{}", "neither"],
-    ['{"mcpServers": []}', "not an object"],
-  ])("names what is wrong with %j", (text, part) => {
-    const error = thrown(() => readConfiguration(text));
-    expect(codeOf(error)).toBe("bad_configuration");
-    expect((error as Error).message).toContain(part);
+    ["{}", 'It has neither "mcpServers" nor "servers".'],
+    ['{"mcpServers": []}', "Its servers are not an object of servers by name."],
+    ["nonsense", "Line 1, column 1 is not JSON: invalid symbol."],
+    ['{\n  "mcpServers": ]}', "Line 2, column 17 is not JSON: value expected."],
+    ['{\n"a": 1\n"b": 2\n}\n', "Line 3, column 1 is not JSON: comma expected."],
+  ])("names what is wrong with %j", (text, message) => {
+    const said = `The configuration cannot be used. ${message}`;
+    const refused = expect.objectContaining({ code: "bad_configuration", message: said });
+    expect(() => readConfiguration(text)).toThrow(refused);
   });
 
   it.each([
@@ -162,27 +140,8 @@ describe("the configuration of the gateway", () => {
   });
 });
 
-function thrown(work: () => unknown): unknown {
-  try {
-    work();
-  } catch (error) {
-    return error;
-  }
-  throw new Error("Nothing was thrown.");
-}
-
 const read = (server: object, environment = {}) =>
   readConfiguration(JSON.stringify({ mcpServers: { one: server } }), environment)[0];
-
-describe("the message about a text that is no configuration", () => {
-  it.each([
-    ["nonsense", "Line 1, column 1 is not JSON: invalid symbol."],
-    ['{\n  "mcpServers": ]}', "Line 2, column 17 is not JSON: value expected."],
-    ['{\n"a": 1\n"b": 2\n}\n', "Line 3, column 1 is not JSON: comma expected."],
-  ])("names the line and the column where %j is wrong", (text, message) => {
-    expect(() => readConfiguration(text)).toThrow(`The configuration cannot be used. ${message}`);
-  });
-});
 
 describe("an entry that cannot be used", () => {
   it.each([
@@ -196,25 +155,19 @@ describe("an entry that cannot be used", () => {
 
   it.each([
     [["byref", "mcp"]],
-    [["npx", "-y", "byref", "mcp"]],
     [["npx", "byref@1.0.0", "mcp", "--config", "x"]],
-    [["/usr/bin/byref", "mcp"]],
     [["C:\\tools\\byref", "mcp"]],
     [["node", "/home/me/byref/dist/cli/main.js", "mcp"]],
-    [["node", "C:\\byref\\dist\\cli\\main.js", "mcp"]],
   ])("is a gateway itself: %j", ([command, ...args]) => {
     expect(unusableBecause({ command, args })).toBe("It is a gateway itself.");
   });
 
   it.each([
-    [["mcp"]],
     [["byref"]],
-    [["byref", "wrap"]],
     [["npx", "mcp", "byref"]],
     [["notbyref", "mcp"]],
     [["byref-tools", "mcp"]],
     [["node", "/byref/dist/cli/main.jsx", "mcp"]],
-    [["byref@1/other", "mcp"]],
     [["byref@1\\other", "mcp"]],
   ])("is not %j, which is no gateway", ([command, ...args]) => {
     expect(unusableBecause({ command, args })).toBeUndefined();
@@ -277,18 +230,15 @@ describe("the secrets of a server", () => {
     [program({ NODE_ENV: "production" }), "Deploy to production?"],
     [program({ PROJECT_DIR: "/home/me/shop" }), "open '/home/me/shop/src/index.ts'"],
     [program({ GOOGLE_APPLICATION_CREDENTIALS: "/home/me/key-1.json" }), "no /home/me/key-1.json"],
-    [program({ SSH_AUTH_SOCK: "/run/user/1000/agent.1" }), "no /run/user/1000/agent.1"],
     [program({ TOKEN_FILE: String.raw`C:\Users\me\t.txt` }), String.raw`no C:\Users\me\t.txt`],
     [program({ CACHE: `/home/me/${RANDOM}/x` }), `open /home/me/${RANDOM}/x`],
     [program({ AUTH_MODE: "required" }), "Sign-in is required."],
     [program({ MODEL: "claude-sonnet-4-20250514" }), "no claude-sonnet-4-20250514"],
     [program({ MAX_TOKENS: "200000" }), "more than 200000"],
     [program({ GIT_AUTHOR_EMAIL: "ada@shop.example" }), "ada@shop.example is unknown"],
-    [program({ BASE_URL: "https://shop.example/api/v1" }), "no https://shop.example/api/v1"],
     [program({ AUTH_URL: "https://shop.example/oauth" }), "no https://shop.example/oauth"],
     [program({ DB: "postgres://reader:geheim1@db.example/shop" }), "no reader at db.example/shop"],
     [program({}, ["--auth-mode", "required", "--root", "/home/me/shop"]), "required /home/me/shop"],
-    [program({}, ["--key-file", "/home/me/shop.pem"]), "no /home/me/shop.pem"],
     [remote("https://mcp.example/workspaces/production/mcp"), "no /workspaces/production/mcp"],
     [remote("https://mcp.example/mcp", { "X-Region": "eu-central-1" }), "no eu-central-1"],
   ])("of %j are not in %j", (address, text) => {
@@ -307,9 +257,7 @@ describe("the secrets of a server", () => {
     [program({ REMOTE: `https://${RANDOM}@git.example/shop` }), RANDOM],
     [program({ PROXY: "http://proxy:80?token=a%2Bb%2Bc123" }), "a+b+c123"],
     [program({}, ["--api-key", "argument-1"]), "argument-1"],
-    [program({}, ["--api-key=argument-1"]), "argument-1"],
     [program({}, ["--header", "Authorization: Bearer argument-1"]), "argument-1"],
-    [program({}, ["serve", `sk-${RANDOM}`]), `sk-${RANDOM}`],
     [remote("https://mcp.example/mcp?key=query-1"), "query-1"],
     [remote(`https://mcp.example/s/${RANDOM}/mcp`), RANDOM],
     [
@@ -317,7 +265,6 @@ describe("the secrets of a server", () => {
       "1b4e28ba-2fa1-41d2-883f-0016d3cca427",
     ],
     [remote("https://mcp.example/mcp", { Authorization: "Bearer header-1" }), "header-1"],
-    [remote("https://mcp.example/mcp", { "X-Api-Key": "header-1" }), "header-1"],
   ])("of %j are replaced: %s", (address, secret) => {
     for (const form of [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]) {
       expect(redactedBy(address, `Refused: ${form}.`)).toBe("Refused: [secret].");

@@ -1,82 +1,65 @@
-import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it, vi } from "vitest";
-import * as z from "zod";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { nameIn, textIn } from "../../../test/support/gateway-process.ts";
+import { toolServer } from "../../../test/support/raw-server.ts";
 import { slow } from "../../../test/support/slow.ts";
 
 const ORDERS = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
 
-/** Creates a shop that records its calls. */
-function shop(calls: { name: string; input: unknown }[] = []) {
-  return () => {
-    const server = new McpServer({ name: "shop", version: "1" });
-    const text = (value: unknown) => ({
-      content: [
-        { type: "text" as const, text: typeof value === "string" ? value : JSON.stringify(value) },
-      ],
+const ofTexts = { type: "array", items: { type: "string" } };
+const refund = {
+  name: "refund",
+  description: "Refunds.",
+  inputSchema: { type: "object", properties: { ids: ofTexts, note: { type: "string" } } },
+};
+const readOnly = { annotations: { readOnlyHint: true } };
+
+const said = (value: unknown) => ({
+  content: [{ type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }],
+});
+
+/** Creates a shop that records its calls of `refund`. */
+function shop(calls: unknown[] = []) {
+  const tools = ["list_orders", { name: "token", ...readOnly }, refund, "fail"];
+  return () =>
+    toolServer(tools, ({ name, arguments: given }) => {
+      const { ids, why } = given as { ids: readonly string[]; why?: string };
+      if (name === "list_orders") return said(ORDERS);
+      if (name === "token") return said("tok_123");
+      if (name === "fail") return { ...said(`failed because of ${why}`), isError: true };
+      if (!Array.isArray(ids)) return { ...said("It takes a list."), isError: true };
+      calls.push(given);
+      return said(`refunded ${ids.length}`);
     });
-    server.registerTool("list_orders", { inputSchema: z.object({}) }, () => text(ORDERS));
-    server.registerTool(
-      "token",
-      { inputSchema: z.object({}), annotations: { readOnlyHint: true } },
-      () => text("tok_123"),
-    );
-    server.registerTool(
-      "refund",
-      {
-        description: "Refunds.",
-        inputSchema: z.object({ ids: z.array(z.string()), note: z.string().optional() }),
-      },
-      (input) => {
-        calls.push({ name: "refund", input });
-        return text(`refunded ${input.ids.length}`);
-      },
-    );
-    server.registerTool("fail", { inputSchema: z.object({ why: z.string() }) }, ({ why }) => ({
-      ...text(`failed because of ${why}`),
-      isError: true,
-    }));
-    return server;
-  };
 }
 
 /** Creates a server that returns a text, and records the texts that it receives. */
-function texts(json: string, written: string[]) {
-  return () => {
-    const server = new McpServer({ name: "files", version: "1" });
-    const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
-    const inputSchema = z.object({});
-    server.registerTool("read", { inputSchema }, () => text(json));
-    server.registerTool(
-      "write",
-      {
-        inputSchema: z.object({
-          text: z.string().optional(),
-          maybe: z.string().nullable().optional(),
-          list: z.array(z.string()).optional(),
-        }),
-      },
-      ({ text: one, maybe, list = [] }) => {
-        written.push(...[one, maybe, ...list].filter((value) => typeof value === "string"));
-        return text("written");
-      },
-    );
-    return server;
+function texts(json: string, written: unknown[]) {
+  const properties = {
+    text: { type: "string" },
+    maybe: { type: ["string", "null"] },
+    list: ofTexts,
   };
+  const write = { name: "write", inputSchema: { type: "object", properties } };
+  return () =>
+    toolServer(["read", write], ({ name, arguments: given }) => {
+      if (name === "read") return said(json);
+      written.push(...Object.values(given as object).flat());
+      return said("written");
+    });
 }
 
 describe("a gateway", () => {
   it("shows parameters that take references, and resolves them before the server sees them", async () => {
-    const calls: { name: string; input: unknown }[] = [];
+    const calls: unknown[] = [];
     const { client, call } = await startGateway([{ name: "shop", make: shop(calls) }]);
     const { tools } = await client.listTools();
-    const refund = tools.find(({ name }) => name === "refund");
-    expect(refund).toMatchObject({ description: "Refunds." });
-    expect(JSON.stringify(refund?.inputSchema)).toContain('"string"');
+    const shown = tools.find(({ name }) => name === "refund");
+    expect(shown).toMatchObject({ description: "Refunds." });
+    expect(JSON.stringify(shown?.inputSchema)).toContain('"string"');
     const orders = nameIn(await call("list_orders"));
     expect(textIn(await call("refund", { ids: `$${orders}[0:3][*].id` }))).toBe("refunded 3");
-    expect(calls).toEqual([{ name: "refund", input: { ids: ["ord_0", "ord_1", "ord_2"] } }]);
+    expect(calls).toEqual([{ ids: ["ord_0", "ord_1", "ord_2"] }]);
   });
 
   it.each([
@@ -87,7 +70,7 @@ describe("a gateway", () => {
     ["a long list", `[\n${'  {"id": 1.50},\n'.repeat(20_000)}  {}\n]`],
     ["a list without spaces", JSON.stringify(ORDERS)],
   ])("passes JSON to a text parameter as it was received: %s", async (_what, json) => {
-    const written: string[] = [];
+    const written: unknown[] = [];
     const { call } = await startGateway([{ name: "files", make: texts(json, written) }]);
     const name = nameIn(await call("read"));
     for (const input of [{ text: `$${name}` }, { maybe: `$${name}` }, { list: [`$${name}`] }]) {
@@ -112,7 +95,7 @@ describe("a gateway", () => {
   });
 
   it("never shows a sealed result, whatever the client calls, but passes it on", async () => {
-    const calls: { name: string; input: unknown }[] = [];
+    const calls: unknown[] = [];
     const rules = { tools: { token: { sealed: true } } };
     const { client, call } = await startGateway([{ name: "shop", make: shop(calls), rules }]);
     const sealed = await call("token");
@@ -130,11 +113,11 @@ describe("a gateway", () => {
     ];
     for (const one of seen) expect(JSON.stringify(one)).not.toContain("tok_123");
     await call("refund", { ids: [`$${name}`] });
-    expect(calls.at(-1)?.input).toEqual({ ids: ["tok_123"] });
+    expect(calls).toEqual([{ ids: ["tok_123"] }]);
   });
 
   it("refuses a call that needs approval if the client cannot ask, and says what to do", async () => {
-    const calls: { name: string; input: unknown }[] = [];
+    const calls: unknown[] = [];
     const rules = { approval: true };
     const { call } = await startGateway([{ name: "shop", make: shop(calls), rules }]);
     const refused = await call("refund", { ids: [] });
@@ -174,16 +157,11 @@ describe("a gateway", () => {
     ["server_unavailable", { idempotentHint: true }],
   ])("answers %s when a server dies in a call, and does not send it again", async (code, hints) => {
     let count = 0;
-    const make = () => {
-      const server = new McpServer({ name: "fragile", version: "1" });
-      const about = { inputSchema: z.object({}), annotations: hints };
-      server.registerTool("die", about, async () => {
+    const make = () =>
+      toolServer([{ name: "die", annotations: hints }], (_input, wire) => {
         count++;
-        await server.close();
-        return { content: [] };
+        return wire.close();
       });
-      return server;
-    };
     const { call } = await startGateway([{ name: "fragile", make }]);
     const result = await call("die");
     expect(result.isError).toBe(true);
@@ -192,15 +170,15 @@ describe("a gateway", () => {
   });
 
   it("counts characters not sent, and wrong references that were corrected", async () => {
-    const { call, statistics } = await startGateway([{ name: "shop", make: shop() }]);
+    const { call, state } = await startGateway([{ name: "shop", make: shop() }]);
     const orders = nameIn(await call("list_orders"));
     await call("refund", { ids: [`$${orders}[9999].id`] });
     await call("refund", { ids: "not a list" });
     await call("list_variables");
-    expect(statistics.read()).toMatchObject({ calls: 4, wrongReferences: 1, recovered: 0 });
+    expect(state.read()).toMatchObject({ calls: 4, wrongReferences: 1, recovered: 0 });
     await call("refund", { ids: [`$${orders}[0].id`] });
     await call("refund", { ids: [`$${orders}[1].id`] });
-    const counts = statistics.read();
+    const counts = state.read();
     expect(counts).toMatchObject({ calls: 6, kept: 3, wrongReferences: 1, recovered: 1 });
     expect(counts.charactersReceived).toBeGreaterThan(10 * counts.charactersSent);
   });

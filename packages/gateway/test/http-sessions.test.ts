@@ -18,8 +18,8 @@ async function openSession() {
     });
     return server;
   };
-  const { gateway, serving } = await startGateway([{ name: "shop", make }]);
-  const sessions = new HttpSessions(() => gatewayServer(gateway, serving, "legacy"));
+  const { gateway } = await startGateway([{ name: "shop", make }]);
+  const sessions = new HttpSessions(() => gatewayServer(gateway, "legacy"));
   onTestFinished(() => sessions.close());
   let session: Record<string, string> = {};
   const post = async (parsedBody: unknown, more: Record<string, string> = ACCEPT) => {

@@ -5,7 +5,7 @@ import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { parsedJson } from "../../../src/value/json.ts";
 import { type Sending, startWireServer } from "../../../test/support/wire-server.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { RawServer } from "../../../test/support/raw-server.ts";
+import { toolServer } from "../../../test/support/raw-server.ts";
 
 it("the text of a server's JSON is kept beside structured content that has all digits", async () => {
   const store = new MemoryStore();
@@ -16,22 +16,11 @@ it("the text of a server's JSON is kept beside structured content that has all d
   expect(await textOf("a", (await store.read("a")) ?? null, store)).toBe(text);
 });
 
-const SCHEMA = { type: "object" };
-
 it("inlineChars applies to a server, can be overridden for its tools, and is exact to the character", async () => {
   const texts = { a: "x".repeat(20), b: "x".repeat(21), short_a: "x", long_a: "x".repeat(1_000) };
-  const raw = new RawServer({
-    "tools/list": () => ({
-      tools: Object.keys(texts).map((name) => ({ name, inputSchema: SCHEMA })),
-    }),
-    "tools/call": ({ name }) => ({
-      content: [{ type: "text", text: texts[name as keyof typeof texts] }],
-    }),
-  });
-  const plain = new RawServer({
-    "tools/list": () => ({ tools: [{ name: "other", inputSchema: SCHEMA }] }),
-    "tools/call": () => ({ content: [{ type: "text", text: "x".repeat(21) }] }),
-  });
+  const answerWith = (text: string) => ({ content: [{ type: "text", text }] });
+  const raw = toolServer(Object.keys(texts), ({ name }) => answerWith(texts[name as "a"]));
+  const plain = toolServer(["other"], () => answerWith("x".repeat(21)));
   const tools = { "short_*": { inlineChars: 0 }, "long_*": { inlineChars: 1_000 } };
   const { call } = await startGateway([
     { name: "raw", make: () => raw, rules: { inlineChars: 20, tools } },
@@ -54,12 +43,9 @@ it("keeps digits of structured content without a text, and of arguments, to the 
   const inputs: string[] = [];
   const ids = Array.from({ length: 100 }, (_, index) => `{"id":1234567890123456${100 + index}}`);
   const structuredContent = parsedJson(`{"rows":[${ids.join()}],"first":1234567890123456789}`);
-  const raw = new RawServer({
-    "tools/list": () => ({ tools: [{ name: "act", inputSchema: { type: "object" } }] }),
-    "tools/call": ({ arguments: input }) => {
-      inputs.push(JSON.stringify(input));
-      return { content: [], structuredContent };
-    },
+  const raw = toolServer(["act"], ({ arguments: input }) => {
+    inputs.push(JSON.stringify(input));
+    return { content: [], structuredContent };
   });
   const { call, sent } = await startGateway([
     { name: "raw", make: () => raw, rules: { inlineChars: 10_000 } },

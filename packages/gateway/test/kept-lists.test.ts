@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi, beforeEach, describe } from "vitest";
-import { type ListKeeper, toolLists } from "../src/tool-lists.ts";
+import { type ListKeeper, type Said, toolLists } from "../src/tool-lists.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { textIn } from "../../../test/support/gateway-process.ts";
 import { RawServer, toolServer } from "../../../test/support/raw-server.ts";
@@ -11,7 +11,7 @@ import { InMemoryTransport } from "@modelcontextprotocol/client";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { listFile } from "../src/cli/state.ts";
+import { StateFile } from "../src/cli/state.ts";
 import { instructionsFor } from "../src/instructions.ts";
 
 afterEach(() => {
@@ -44,8 +44,8 @@ it("the lifetime of a server's list must pass before a new list, not a call, ask
 
 const kept = [{ name: "one", inputSchema: { type: "object" as const } }];
 const lists: ListKeeper = {
-  read: (key) => (key.includes("shop") ? kept : undefined),
-  write: () => undefined,
+  get: (key) => (key.includes("shop") ? { tools: kept } : { instructions: "" }),
+  set: () => undefined,
 };
 const down = () => {
   throw new Error("It does not start.");
@@ -101,8 +101,8 @@ function listsOf(answers: readonly (() => Promise<ToolList>)[], set: Set = {}) {
   const onToolsChanged = vi.fn<() => void>();
   const written: unknown[] = [];
   const keeper = {
-    read: (key: string) => (key.includes("shop") ? kept : undefined),
-    write: (key: string, list: readonly Tool[]) => written.push([key, list]),
+    get: (key: string) => (key.includes("shop") && kept ? { tools: kept } : undefined),
+    set: (key: string, { tools }: Said) => written.push([key, tools]),
   };
   const lists = toolLists({ log: (line) => log.push(line), onToolsChanged, keeper });
   return { lists, upstream: upstream as unknown as Upstream, log, onToolsChanged, written, tools };
@@ -229,8 +229,7 @@ it("a server that is starting is named, and ends with the gateway", async () => 
   await listing;
   expect(gateway.status).toMatchObject([{ state: "starting" }, { state: "connected" }]);
   const { signal } = new AbortController();
-  const asking = { isApproved: () => false, ask: String };
-  const call = gateway.call({ name: "ping", input: {}, signal, ...asking });
+  const call = gateway.call({ name: "ping", input: {}, signal });
   await expect(call).rejects.toThrow(
     /^There is no tool ping\. There are: list_orders, .* These servers are still starting: slow\.$/u,
   );
@@ -239,7 +238,7 @@ it("a server that is starting is named, and ends with the gateway", async () => 
 });
 
 const OWN = instructionsFor({ canQuery: true });
-const FIRST_START: ListKeeper = { read: () => undefined, write: () => undefined };
+const FIRST_START: ListKeeper = { get: () => undefined, set: () => undefined };
 
 const serverWith = (instructions?: string) => () =>
   new McpServer({ name: "shop", version: "1" }, instructions === undefined ? {} : { instructions });
@@ -270,7 +269,7 @@ describe.each(["legacy", "modern"] as const)("a client (%s)", (era) => {
 
   it("receives what is kept of the last start, before any server is connected", async () => {
     const made = vi.fn(serverWith("New."));
-    const lists = { ...FIRST_START, readInstructions: () => "Kept." };
+    const lists = { ...FIRST_START, get: () => ({ instructions: "Kept." }) };
     const { client, gateway } = await startGateway([{ name: "shop", make: made }], { lists, era });
     expect(client.getInstructions()).toContain("\n\nshop:\n> Kept.");
     expect(made).not.toHaveBeenCalled();
@@ -286,12 +285,7 @@ it("a server that does not answer delays the first answer to a client by 5 secon
     { name: "silent", make: serverWith(), open },
     { name: "shop", make: serverWith("Use list first.") },
   ];
-  const kept = new Map<string, string>();
-  const lists: ListKeeper = {
-    ...FIRST_START,
-    readInstructions: (key) => kept.get(key),
-    writeInstructions: (key, text) => void kept.set(key, text),
-  };
+  const lists = new Map<string, Said>();
   const starting = startGateway(behind, { lists });
   const started = vi.fn<() => void>();
   void starting.then(started);
@@ -308,8 +302,18 @@ it("a server that does not answer delays the first answer to a client by 5 secon
   await next.gateway.close();
 });
 
+it("a list that cannot be kept is used", async () => {
+  const set = () => {
+    throw new Error("database is locked");
+  };
+  const lists = { get: () => ({ instructions: "" }), set };
+  const { client, log } = await startGateway([{ name: "shop", make }], { lists });
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain("list_orders");
+  expect(log).toEqual(["What server shop lists is not kept: database is locked"]);
+});
+
 it("instructions are kept beside the tools, and redacted", async () => {
-  const lists = listFile(join(mkdtempSync(join(tmpdir(), "instructions-")), "tools.json"));
+  const { lists } = new StateFile(mkdtempSync(join(tmpdir(), "lists-")), () => undefined);
   const raw = () =>
     new RawServer({
       initialize: () => ({

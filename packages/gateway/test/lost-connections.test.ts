@@ -2,21 +2,14 @@ import { InMemoryTransport, SdkErrorCode, SdkHttpError } from "@modelcontextprot
 import { expect, it, vi } from "vitest";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { textIn } from "../../../test/support/gateway-process.ts";
-import { RawServer } from "../../../test/support/raw-server.ts";
+import { toolServer } from "../../../test/support/raw-server.ts";
 
-const tools = ["ping", "leave", "wait"].map((name) => ({ name, inputSchema: { type: "object" } }));
-const answers = {
-  "tools/list": () => ({ tools }),
-  "tools/call": () => ({ content: [{ type: "text", text: "pong" }] }),
-};
+const make = () =>
+  toolServer(["ping", "leave", "wait"], ({ name }, wire) =>
+    name === "leave" ? wire.close() : { content: [{ type: "text", text: "pong" }] },
+  );
 
 it("a connection that was lost is opened again by the next call, without a pause", async () => {
-  const make = () =>
-    new RawServer({
-      ...answers,
-      "tools/call": (params, wire) =>
-        params.name === "leave" ? wire.close() : answers["tools/call"](),
-    });
   const { call } = await startGateway([{ name: "shop", make }]);
   expect((await call("leave")).isError).toBe(true);
   expect(textIn(await call("ping"))).toBe("pong");
@@ -28,7 +21,7 @@ it("a failure of an earlier connection does not end the next one", async () => {
   const open = () => {
     const isFirst = ++opened === 1;
     const [near, far] = InMemoryTransport.createLinkedPair();
-    void new RawServer(answers).connect(far);
+    void make().connect(far);
     const send = near.send.bind(near);
     near.send = async (message, options) => {
       const name = "method" in message && message.params?.name;
@@ -39,7 +32,7 @@ it("a failure of an earlier connection does not end the next one", async () => {
     };
     return near;
   };
-  const { call } = await startGateway([{ name: "shop", make: () => new RawServer(answers), open }]);
+  const { call } = await startGateway([{ name: "shop", make, open }]);
   const waiting = call("wait");
   await vi.waitFor(() => expect(fail).toBeDefined());
   expect(textIn(await call("ping"))).toBe("pong");

@@ -1,10 +1,9 @@
-import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import * as z from "zod";
 import type { FileSaver } from "../src/own-tools.ts";
 import { joinBytes } from "../../../src/value/bytes.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { nameIn, textIn } from "../../../test/support/gateway-process.ts";
+import { toolServer } from "../../../test/support/raw-server.ts";
 import { slow } from "../../../test/support/slow.ts";
 
 /** Creates a file store in memory. */
@@ -26,16 +25,14 @@ function memoryFiles() {
 const JSON_TEXT = `[\n${' {"id": 1.0, "name": "a"},\n'.repeat(90_000)} {"id": 2, "name": "b"}\n]`;
 const IMAGE = { type: "image" as const, data: "AAEC/w==", mimeType: "image/png" };
 
-function results() {
-  const server = new McpServer({ name: "results", version: "1" });
-  const inputSchema = z.object({});
-  const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
-  server.registerTool("records", { inputSchema }, () => text(JSON_TEXT));
-  server.registerTool("note", { inputSchema }, () => text("ü𝄞\r\n".repeat(400_000)));
-  server.registerTool("image", { inputSchema }, () => ({ content: [IMAGE] }));
-  server.registerTool("token", { inputSchema }, () => text("tok_123"));
-  return server;
-}
+const said = (text: string) => ({ content: [{ type: "text", text }] });
+const RESULTS: Readonly<Record<string, object>> = {
+  records: said(JSON_TEXT),
+  note: said("ü𝄞\r\n".repeat(400_000)),
+  image: { content: [IMAGE] },
+  token: said("tok_123"),
+};
+const results = () => toolServer(Object.keys(RESULTS), ({ name }) => RESULTS[String(name)]);
 
 async function start() {
   const rules = { tools: { token: { sealed: true } } };

@@ -3,6 +3,7 @@ import { McpServer } from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { MessageBuffer, ProgramTransport } from "../src/cli/program-transport.ts";
+import { maxGatewayMessageBytes } from "../src/gateway-limits.ts";
 import { ByrefError } from "../../../src/errors.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { slow } from "../../../test/support/slow.ts";
@@ -116,6 +117,14 @@ describe("messages of a program", () => {
     // The library compiles schemas.
     const list = '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"maximum":9223372036854775807}]}}';
     expect(read(list)).toBe(JSON.stringify(JSON.parse(list)));
+  });
+
+  it("are not held beyond the limit", () => {
+    const buffer = new MessageBuffer();
+    const half = Buffer.alloc(maxGatewayMessageBytes / 2, "x");
+    buffer.append(half);
+    buffer.append(half);
+    expect(() => buffer.append(Buffer.from("x"))).toThrow("A message has more than");
   });
 
   it("that are too long fail the call with the reason, and the server is used again", async () => {

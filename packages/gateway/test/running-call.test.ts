@@ -1,8 +1,13 @@
 import type { InputRequest } from "@modelcontextprotocol/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { CallAnswer, Gateway, GatewayCall } from "../src/gateway.ts";
 import * as limits from "../src/gateway-limits.ts";
-import { type Round, RunningCall, WaitingCalls } from "../src/running-call.ts";
+import {
+  type CallAnswer,
+  type GatewayCall,
+  type Round,
+  RunningCall,
+  WaitingCalls,
+} from "../src/running-call.ts";
 
 const PERSON: InputRequest = {
   method: "elicitation/create",
@@ -15,8 +20,7 @@ type Work = (call: GatewayCall) => Promise<CallAnswer>;
 
 /** Starts a call that does this work in the gateway's place. */
 function started(work: Work): RunningCall {
-  const gateway = { call: work } as unknown as Gateway;
-  return new RunningCall(gateway, { name: "one", input: {}, isApproved: () => false, ask: String });
+  return new RunningCall(work, { name: "one", input: {} });
 }
 
 function round(more: Partial<Round> = {}): Round {
@@ -67,22 +71,6 @@ describe("a call that outlives a request of its client", () => {
   });
 });
 
-/** Starts a call that runs until it is cancelled, and returns why. */
-const endless = () =>
-  started(
-    ({ signal }) =>
-      new Promise((_done, fail) => {
-        signal.addEventListener("abort", () => fail(signal.reason as Error));
-      }),
-  );
-
-it("a cancelled request ends its call, with the reason", async () => {
-  const controller = new AbortController();
-  const next = endless().next(round({ signal: controller.signal }));
-  controller.abort(new Error("The user left."));
-  await expect(next).rejects.toThrow("The user left.");
-});
-
 describe("calls that wait for an answer", () => {
   it("are cancelled when the time to answer is over, and not before", async () => {
     const waiting = new WaitingCalls();
@@ -94,15 +82,5 @@ describe("calls that wait for an answer", () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(answers).toEqual([fulfilled({ action: "cancel" })]);
     expect(waiting.take(call.id)).toBeUndefined();
-  });
-
-  it("are not cancelled once they were taken", async () => {
-    const waiting = new WaitingCalls();
-    const { call, answers } = asking(PERSON);
-    await call.next(round());
-    waiting.add(call);
-    waiting.take(call.id);
-    await vi.advanceTimersByTimeAsync(limits.gatewayQuestionMs);
-    expect(answers).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ import { stateFolder, StateFile, type SharedStore, sharedStore } from "../src/cl
 import { spawn, execFile, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
-import { NO_COUNTS, runWithJournal, runsOnce } from "../src/gateway-state.ts";
+import { NO_COUNTS, runsOnce } from "../src/gateway-state.ts";
 import { slow } from "../../../test/support/slow.ts";
 import { promisify } from "node:util";
 import type { StoreOptions } from "../../../src/store/store-state.ts";
@@ -275,8 +275,7 @@ describe("a journal of running calls", () => {
   it("reports once that a call may have run, then runs it", async () => {
     const journal = journalAfterCrash("pay 5");
     let runs = 0;
-    const run = (key: string) =>
-      runWithJournal(journal, { key, tool: "pay" }, async () => Promise.resolve(++runs));
+    const run = (key: string) => journal.runOnce(key, "pay", async () => Promise.resolve(++runs));
     expect(await run("pay 6")).toBe(1);
     await expect(run("pay 5")).rejects.toMatchObject({ code: "outcome_unknown" });
     expect(runs).toBe(1);

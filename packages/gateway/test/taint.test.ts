@@ -26,13 +26,13 @@ const RULES = { tools: { send: { approval: "untrusted" as const } } };
 
 async function open(rules: object = RULES, folder = newFolder()) {
   const behind = [{ name: "mail", make: mail, rules }];
-  const started = await startGateway(behind, { taint: taintIn(folder) });
+  const started = await startGateway(behind, { state: stateIn(folder) });
   const send = async () => JSON.stringify(await started.call("send", { text: "hello" }));
   return { ...started, send };
 }
 
 const newFolder = () => mkdtempSync(join(tmpdir(), "taint-"));
-const taintIn = (folder: string) => new StateFile(folder, () => undefined).taint;
+const stateIn = (folder: string) => new StateFile(folder, () => undefined);
 
 it("untrusted content that a model has read still counts after a restart", async () => {
   const folder = newFolder();
@@ -44,9 +44,9 @@ it("untrusted content that a model has read still counts after a restart", async
 
 it.each(["tainted", "gateway.sqlite.damaged"])("a workspace with %s is tainted", (name) => {
   const folder = newFolder();
-  expect(taintIn(folder).isTainted).toBe(false);
+  expect(stateIn(folder).taint.isTainted).toBe(false);
   writeFileSync(join(folder, name), "");
-  expect(taintIn(folder).isTainted).toBe(true);
+  expect(stateIn(folder).taint.isTainted).toBe(true);
 });
 
 it.each([
@@ -58,7 +58,7 @@ it.each([
   await before.call("read");
   const folder = newFolder();
   const behind = [{ name: "mail", make: mail, rules: RULES }];
-  const { client, call } = await startGateway(behind, { store, taint: taintIn(folder) });
+  const { client, call } = await startGateway(behind, { store, state: stateIn(folder) });
   expect(JSON.stringify(await client.readResource({ uri }))).toContain("keys");
   expect(JSON.stringify(await call("send", { text: "hello" }))).toContain("approval_required");
 });

@@ -1,16 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { filterOf, isAllowed, readConfiguration, unusableBecause } from "../src/configuration.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { RawServer } from "../../../test/support/raw-server.ts";
+import { toolServer } from "../../../test/support/raw-server.ts";
 
 const TOOLS = ["get", "put", "drop"];
-const make = () =>
-  new RawServer({
-    "tools/list": () => ({
-      tools: TOOLS.map((name) => ({ name, inputSchema: { type: "object" } })),
-    }),
-    "tools/call": ({ name }) => ({ content: [{ type: "text", text: name }] }),
-  });
+const make = () => toolServer(TOOLS);
 
 describe("the tools of an entry", () => {
   it.each([

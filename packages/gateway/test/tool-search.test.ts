@@ -3,7 +3,7 @@ import { filterOf } from "../src/configuration.ts";
 import { maxFinderChars } from "../src/gateway-limits.ts";
 import { type BehindServer, startGateway } from "../../../test/support/gateway.ts";
 import { textIn } from "../../../test/support/gateway-process.ts";
-import { RawServer } from "../../../test/support/raw-server.ts";
+import { toolServer } from "../../../test/support/raw-server.ts";
 import { isObject, parsedJson } from "../../../src/value/json.ts";
 
 const ID = { type: "object", properties: { id: { type: "number" } }, required: ["id"] };
@@ -16,13 +16,10 @@ const TOOLS = [
 /** Starts a server that records its calls, and a gateway whose tools are found. */
 async function searching(tools: readonly object[] = TOOLS, more: Partial<BehindServer> = {}) {
   const ran: string[] = [];
-  const listed = [...tools];
-  const server = new RawServer({
-    "tools/list": () => ({ tools: listed.map((one) => ({ inputSchema: ID, ...one })) }),
-    "tools/call": ({ name, arguments: input }) => {
-      ran.push(`${String(name)} ${JSON.stringify(input)}`);
-      return { content: [{ type: "text", text: "done" }] };
-    },
+  const listed = tools.map((one): object => ({ inputSchema: ID, ...one }));
+  const server = toolServer(listed, ({ name, arguments: input }) => {
+    ran.push(`${String(name)} ${JSON.stringify(input)}`);
+    return { content: [{ type: "text", text: "done" }] };
   });
   const behind = [{ name: "shop", make: () => server, ...more }];
   const started = await startGateway(behind, { tools: "search" });
@@ -74,7 +71,7 @@ describe("tools that are found", () => {
   });
 
   it("are called with the digits of long numbers, and saved under their own names", async () => {
-    const { call, ran, store, statistics } = await searching();
+    const { call, ran, store, state } = await searching();
     const input = { id: parsedJson("12345678901234567890") };
     const result = await call("call_tool", { name: "refund", arguments: input });
     expect(result._meta?.["byref/variable"]).toMatchObject({ name: "refund_1" });
@@ -85,7 +82,7 @@ describe("tools that are found", () => {
       'refund {"id":1234567890123456789}',
     ]);
     expect(store.list().map(({ name }) => name)).toEqual(["refund_1", "refund_2"]);
-    expect(statistics.read()).toMatchObject({ calls: 3, kept: 2 });
+    expect(state.read()).toMatchObject({ calls: 3, kept: 2 });
   });
 
   it.each([

@@ -72,6 +72,14 @@ describe("a server stays outside the gateway", () => {
     expect(left.mcpServers.byref.args.slice(-2)).toEqual(["--except", "shop"]);
   });
 
+  it("if a setting of Claude Code turns it off", () => {
+    const file = written(".mcp.json", { mcpServers: SERVERS });
+    written(".claude/settings.json", { disabledMcpjsonServers: ["shop"] });
+    const { servers, notes } = wrapped(file);
+    expect(servers).toEqual(["my crm"]);
+    expect(notes.join()).toContain('"disabledMcpjsonServers" in ');
+  });
+
   it.each([
     {
       permissions: {
@@ -118,17 +126,16 @@ describe("a server stays outside the gateway", () => {
     expect(notes.join()).toContain(`shop stays outside the gateway. ${why}`);
   });
 
-  it("if it is not among those that Gemini CLI may start, and the gateway has to be", () => {
-    const mcp = { allowed: ["shop"] };
-    const { servers, notes } = wrapped(written("settings.json", { mcp, mcpServers: SERVERS }));
-    expect(servers).toEqual(["shop"]);
-    expect(notes).toEqual([
-      expect.stringMatching(
-        /^my crm stays outside the gateway. "mcp.allowed" in .* does not have it/u,
-      ),
-      expect.stringMatching(/^Add "byref" to "mcp.allowed" in /u),
-    ]);
-  });
+  it.each([[{ mcp: { allowed: ["shop"] } }], [{ allowMCPServers: ["shop"] }]])(
+    "if a list of Gemini CLI decides which servers start: %j",
+    (keys) => {
+      const file = written("settings.json", { ...keys, mcpServers: SERVERS });
+      const { servers, notes } = wrapped(file);
+      expect(servers).toEqual([]);
+      expect(notes).toHaveLength(2);
+      expect(notes.join()).toMatch(/my crm stays outside the gateway. ".*llow.*" in .* decides/u);
+    },
+  );
 
   it("by --except, until it is wrapped without", () => {
     const file = written("mcp.json", { mcpServers: SERVERS });
@@ -164,15 +171,9 @@ it.each([
   ],
   [
     { alwaysAllow: ["get"] },
-    [
-      /^shop: the client asks again before it runs tools of it\. .* write "alwaysAllow": \["get"\] into the gateway's entry\.$/u,
-    ],
+    [/asks again .* write "alwaysAllow": \["get"\] into .* all servers\.$/u],
   ],
-  [
-    { autoApprove: ["*"] },
-    [/runs all its tools\. .* which allows those of all servers behind it\.$/u],
-  ],
-  [{ trust: true }, [/write "trust": true into .* all servers behind it\.$/u]],
+  [{ trust: true }, [/^shop: .* write "trust": true into /u]],
   [{ trust: false, alwaysAllow: [], autoApprove: [] }, []],
 ])("wrapping says what becomes of %j", (keys, notes) => {
   const file = written("mcp.json", {

@@ -25,7 +25,7 @@ export function mcpFetchWith(change?: ChangeResult): typeof fetch {
     const response = await send();
     const { status, body } = response;
     if (status !== 400 && status !== 404)
-      return response.ok ? answerOf(response, init, { change }) : response;
+      return response.ok ? answerOf(response, init, { ...(change && { change }) }) : response;
     // As JSON-RPC, the same text would hide the status from the client.
     const text = body === null ? "" : await new Response(bounded(body)).text();
     return new Response(`Refused: ${text.slice(0, MAX_REFUSAL_CHARS)}`, { status });
@@ -36,7 +36,10 @@ export function mcpFetchWith(change?: ChangeResult): typeof fetch {
 async function answerOf(
   response: Response,
   init: RequestInit,
-  { change, isResumable = false }: Pick<Replacing, "change"> & { readonly isResumable?: boolean },
+  {
+    change,
+    isResumable = false,
+  }: { readonly change?: ChangeResult; readonly isResumable?: boolean },
 ): Promise<Response> {
   const { body, status, statusText, ok } = response;
   if (body === null) return response;
@@ -46,16 +49,22 @@ async function answerOf(
     headers.delete(name);
   const id = idOf(init.body);
   const type = headers.get("content-type") ?? "";
-  const replacing = { asked: id, change };
+  const replace = (text: string) => {
+    const message = text.length > MAX_READ ? undefined : replacementFor(text, id, change);
+    return message && JSON.stringify(message);
+  };
   if (type.includes("text/event-stream")) {
     // Of a stream that a GET opens, which has no end, each message is limited.
     const limited = init.method === "GET" ? body : bounded(body);
-    const events = eventsOf(limited, isResumable, replacing);
+    const events = eventsOf(limited, { id, isResumable, replace });
     return new Response(events, { status, statusText, headers });
   }
   const isAnswer = ok && id !== undefined && (!isResumable || type.includes("json"));
-  const read = isAnswer ? await readAnswer(body, replacing) : bounded(body);
-  return new Response(read, { status, statusText, headers });
+  if (!isAnswer) return new Response(bounded(body), { status, statusText, headers });
+  const bytes = await new Response(bounded(body)).arrayBuffer();
+  // Longer ones are not decoded either.
+  const text = bytes.byteLength > MAX_READ ? undefined : replace(new TextDecoder().decode(bytes));
+  return new Response(text ?? bytes, { status, statusText, headers });
 }
 
 /** Follows redirects within the origin only, because headers hold keys. Throws for others. */
@@ -108,10 +117,8 @@ function bounded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
  */
 function eventsOf(
   body: ReadableStream<Uint8Array>,
-  isResumable: boolean,
-  replacing: Replacing,
+  { id, isResumable, replace }: Reading,
 ): ReadableStream<Uint8Array> {
-  const { asked: id } = replacing;
   const encoder = new TextEncoder();
   let hasIds = false;
   let retry: readonly string[] = [];
@@ -128,7 +135,7 @@ function eventsOf(
         const { value, done } = await reader.read();
         if (!done) {
           hasIds ||= (value.id ?? "") !== "";
-          controller.enqueue(encoder.encode(eventText(value, retry, replacing)));
+          controller.enqueue(encoder.encode(eventText(value, retry, replace)));
           retry = [];
         } else if (id === undefined || (isResumable && hasIds)) controller.close();
         else throw new Error("The server ended its answer too early.");
@@ -147,34 +154,28 @@ function eventsOf(
   });
 }
 
+interface Reading {
+  readonly id: number | undefined;
+  readonly isResumable: boolean;
+  /** Returns the text in place of a message; undefined for the same. */
+  readonly replace: (text: string) => string | undefined;
+}
+
 /** What `bounded` and the parser of events say. */
 const TOO_LONG_EVENT = /^The server's answer is longer|exceeded max buffer size/u;
 
 function eventText(
   { id, event, data }: EventSourceMessage,
   retry: readonly string[],
-  replacing: Replacing,
+  replace: Reading["replace"],
 ): string {
-  const replacement = data.length > MAX_READ ? undefined : replacementFor(data, replacing);
-  const text = replacement === undefined ? data : JSON.stringify(replacement);
   const fields = [
     ...(id === undefined ? [] : [`id: ${id}`]),
     ...(event === undefined ? [] : [`event: ${event}`]),
     ...retry,
-    ...text.split("\n").map((line) => `data: ${line}`),
+    ...(replace(data) ?? data).split("\n").map((line) => `data: ${line}`),
   ];
   return `${fields.join("\n")}\n\n`;
-}
-
-/** Returns the body of a response in JSON, or what the client gets in place of it. */
-async function readAnswer(
-  body: ReadableStream<Uint8Array>,
-  replacing: Replacing,
-): Promise<ArrayBuffer | string> {
-  const bytes = await new Response(bounded(body)).arrayBuffer();
-  if (bytes.byteLength > MAX_READ) return bytes;
-  const replacement = replacementFor(new TextDecoder().decode(bytes), replacing);
-  return replacement === undefined ? bytes : JSON.stringify(replacement);
 }
 
 /** Bytes or characters of an answer that is read. A longer one is passed on as it is. */
@@ -252,7 +253,8 @@ function withDigits(exact: unknown): unknown {
  */
 function replacementFor(
   text: string,
-  { asked, change = (result) => result }: Replacing = {},
+  asked: number | undefined,
+  change: ChangeResult = (result) => result,
 ): object | undefined {
   const message = messageIn(text);
   const answer = inPlaceOf(message, asked);
@@ -267,11 +269,6 @@ function replacementFor(
     [nameOfDigits()]: JSON.stringify(structuredContent),
   };
   return { ...message, result: { ...result, _meta: meta } };
-}
-
-interface Replacing {
-  readonly asked?: number | undefined;
-  readonly change?: ChangeResult | undefined;
 }
 
 type ChangeResult = (

@@ -42,9 +42,14 @@ export interface McpDirectoryOptions {
 
 /** Known data of a server: plain data that any request may use. */
 interface KnownServer extends McpList {
-  readonly freshUntil: number;
   readonly handshake: McpHandshake;
+  readonly freshUntil: number;
+  /** 0 for a server that has answered. */
+  readonly downUntil: number;
 }
+
+const STALE = { handshake: {}, freshUntil: 0 };
+const NOTHING_KNOWN: KnownServer = { ...STALE, tools: [], leftOut: "", downUntil: 0 };
 
 /**
  * The tools and handshakes of MCP servers, for the lifetime of the process. Only data is kept between turns:
@@ -53,7 +58,6 @@ interface KnownServer extends McpList {
  */
 export class McpDirectory {
   readonly #known = new Map<string, KnownServer>();
-  readonly #downUntil = new Map<string, number>();
   readonly #now: () => number;
   readonly #warn: (message: string) => void;
 
@@ -96,42 +100,33 @@ export class McpDirectory {
   /** Includes the last known tools of a server that is down, so that their names stay reserved. */
   async #offerOf(server: mcpRules.McpServer, signal: AbortSignal): Promise<Offer> {
     const key = JSON.stringify([server.url, server.headers]);
-    const known = this.#known.get(key);
-    const connection = new McpConnection(server, {
-      handshake: known?.handshake ?? {},
-      signal,
-      onStale: () => this.#markStale(key),
-    });
-    const offer = { server, connection, definitions: known?.tools ?? [] };
-    if (known !== undefined && this.#now() < known.freshUntil) return { ...offer, isUp: true };
-    const wasDownUntil = this.#downUntil.get(key);
-    if (wasDownUntil !== undefined && this.#now() < wasDownUntil) return { ...offer, isUp: false };
+    const known = this.#known.get(key) ?? NOTHING_KNOWN;
+    const learn = (news: Partial<KnownServer>) => {
+      this.#known.set(key, { ...(this.#known.get(key) ?? NOTHING_KNOWN), ...news });
+    };
+    const { handshake } = known;
+    const onStale = () => learn(STALE);
+    const connection = new McpConnection(server, { handshake, signal, onStale });
+    const offer = { server, connection, definitions: known.tools };
+    if (this.#now() < known.freshUntil) return { ...offer, isUp: true };
+    if (this.#now() < known.downUntil) return { ...offer, isUp: false };
     try {
       const list = (limited: AbortSignal) => connection.list(limited);
       const { tools, leftOut } = await withTimeLimit(limits.replyMs, list, signal);
-      if (leftOut !== "" && leftOut !== known?.leftOut)
+      if (leftOut !== "" && leftOut !== known.leftOut)
         this.#warn(characters.clip(`MCP server ${server.name} is used without ${leftOut}`, 500));
-      const { handshake } = connection;
       const freshUntil = this.#now() + limits.mcpFreshMs;
-      this.#known.set(key, { tools, leftOut, freshUntil, handshake });
-      this.#downUntil.delete(key);
+      learn({ tools, leftOut, freshUntil, handshake: connection.handshake, downUntil: 0 });
       return { ...offer, definitions: tools, isUp: true };
     } catch (error) {
-      if (!signal.aborted) {
-        if (wasDownUntil === undefined) {
-          const why = connection.redact(messageOf(error));
-          this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${why}`);
-        }
-        this.#downUntil.set(key, this.#now() + limits.silenceMs);
-        this.#markStale(key);
+      if (signal.aborted) return { ...offer, isUp: false };
+      if (known.downUntil === 0) {
+        const why = connection.redact(messageOf(error));
+        this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${why}`);
       }
+      learn({ ...STALE, downUntil: this.#now() + limits.silenceMs });
       return { ...offer, isUp: false };
     }
-  }
-
-  #markStale(key: string): void {
-    const known = this.#known.get(key);
-    if (known !== undefined) this.#known.set(key, { ...known, freshUntil: 0, handshake: {} });
   }
 }
 

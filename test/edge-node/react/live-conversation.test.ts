@@ -1,6 +1,7 @@
 import { createRuntime } from "byref";
 import { expect, it, vi } from "vitest";
 import { createClient } from "../../../packages/client/src/client.ts";
+import { byrefTransport } from "../../../packages/client/src/react/byref-transport.ts";
 import { LiveConversation } from "../../../packages/client/src/react/live-conversation.ts";
 import { finish, scriptedModel, text } from "byref/testing";
 import { type Send, sendTo } from "../../support/client.ts";
@@ -95,6 +96,24 @@ it("says that the connection is lost, and has each event once when it is back", 
   }),
 );
 
+it("has each event once, however often a browser is back online", slow, async () => {
+  let online = () => {};
+  vi.stubGlobal("addEventListener", (_type: string, listener: () => void) => {
+    online = listener;
+  });
+  await withLive(async ({ live, conversation, show }) => {
+    show();
+    for (let version = 2; version <= 40; version++) {
+      await conversation.variables.put("first", version);
+      online();
+    }
+    const ids = Array.from({ length: 40 }, (_, at) => at + 1);
+    await vi.waitFor(() => expect(live.events.read().events.at(-1)?.id).toBe(40));
+    expect(live.events.read().events.map(({ id }) => id)).toEqual(ids);
+  });
+  vi.unstubAllGlobals();
+});
+
 it("shows the metadata of a secret, and forgets a part that nothing shows", slow, () =>
   withLive(async ({ live, conversation }) => {
     await conversation.variables.put("token", "abc", { visibility: "secret" });
@@ -107,3 +126,32 @@ it("shows the metadata of a secret, and forgets a part that nothing shows", slow
     await vi.waitFor(() => expect(live.part("token", undefined)).not.toBe(part));
   }),
 );
+
+it.each(["stop", "leave"] as const)("an abort of the chat with onAbort %s", async (onAbort) => {
+  const asked: string[] = [];
+  const fetch: Send = async (url, { method, signal }) => {
+    asked.push(`${method} ${new URL(url).pathname}`);
+    const start = `id: 1\ndata: ${JSON.stringify({ type: "start" })}\n\n`;
+    const body = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode(start));
+        signal?.addEventListener("abort", () => controller.error(signal.reason));
+      },
+    });
+    return new Response(body);
+  };
+  const stopping = new AbortController();
+  const stream = await byrefTransport(ORIGIN, { fetch, onAbort }).sendMessages({
+    chatId: "c",
+    messages: [{ id: "m", role: "user", parts: [{ type: "text", text: "Hi." }] }],
+    trigger: "submit-message",
+    messageId: undefined,
+    abortSignal: stopping.signal,
+  });
+  const reader = stream.getReader();
+  expect(await reader.read()).toMatchObject({ value: { type: "start" } });
+  stopping.abort(new Error("Enough."));
+  await expect(reader.read()).rejects.toThrow("Enough.");
+  const stops = onAbort === "stop" ? ["POST /conversations/c/stop"] : [];
+  expect(asked).toEqual(["POST /conversations", ...stops]);
+});

@@ -5,9 +5,9 @@ import type { timelines, receipts, eventLogs } from "../../../../src/internal-to
 import type { ConversationInfo, PatchOperation, json } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { ClientOptions, Connection } from "./connection.ts";
-import { ClientFiles, ClientVariables } from "./variables.ts";
+import { filesOf, variablesOf } from "./variables.ts";
 import { follow } from "./follow.ts";
-import { ClientPlans, type RunData } from "./plans.ts";
+import { plansOf, type RunData } from "./plans.ts";
 import { type Streamed, streamed, type Told, type TurnAnswer, type TurnData } from "./streamed.ts";
 
 export type AnswerReceipt = receipts.AnswerReceipt;
@@ -84,93 +84,78 @@ export interface AboutConversation extends ConversationInfo {
 }
 
 /** One conversation. Responses have the types of the server's interface. */
-export class ClientConversation {
-  /** The client that made it. */
-  readonly client: object;
-  readonly id: string;
-  readonly variables: ClientVariables;
-  readonly files: ClientFiles;
-  readonly plans: ClientPlans;
-  readonly #connection: Connection;
+export type ClientConversation = ReturnType<typeof conversationOf>;
 
-  constructor(connection: Connection, client: object, id: string) {
-    this.#connection = connection;
-    this.client = client;
-    this.id = id;
-    this.variables = new ClientVariables(connection);
-    this.files = new ClientFiles(connection);
-    this.plans = new ClientPlans(connection);
-  }
-
-  readonly approvals = {
-    /** Decides about a waiting tool call or a plan's gate. The turn or run continues and is streamed. */
-    decide: (
-      approval: string,
-      json: Decision,
-      { signal }: Reading = {},
-    ): Streamed<RunData, TurnAnswer | RunView> => {
-      const at = `/approvals/${encodeURIComponent(approval)}`;
-      return streamed(this.#connection, { method: "POST", at, json, mayRepeat: false, signal });
+/** `client`: the one that made it. */
+export function conversationOf(connection: Connection, client: object, id: string) {
+  const { ask, call, options } = connection;
+  const of = (message: string, what: string) => `/messages/${encodeURIComponent(message)}/${what}`;
+  return {
+    client,
+    id,
+    variables: variablesOf(connection),
+    files: filesOf(connection),
+    plans: plansOf(connection),
+    approvals: {
+      /** Decides about a waiting tool call or a plan's gate. The turn or run continues and is streamed. */
+      decide(
+        approval: string,
+        json: Decision,
+        { signal }: Reading = {},
+      ): Streamed<RunData, TurnAnswer | RunView> {
+        const at = `/approvals/${encodeURIComponent(approval)}`;
+        return streamed(connection, { method: "POST", at, json, mayRepeat: false, signal });
+      },
     },
+    /** Sends a message. Reconnects after a broken connection, without losing a part or sending the message twice. */
+    send(question: Question, sending: SendOptions = {}): Streamed<TurnData, TurnAnswer> {
+      const { agent, input, idempotencyKey, signal } = sending;
+      const { id: messageId = newId(), parts } =
+        typeof question === "string" ? { parts: [{ type: "text", text: question }] } : question;
+      return streamed(connection, {
+        method: "POST",
+        at: "/messages",
+        json: { message: { id: messageId, role: "user", parts }, agent, input },
+        headers: { "idempotency-key": idempotencyKey },
+        mayRepeat: true,
+        signal,
+      });
+    },
+    /** Streams the running turn or run from its first part. Empty if none is running. */
+    resume: ({ signal }: Reading = {}): Told<RunData> =>
+      streamed(connection, { method: "GET", at: "/stream", mayRepeat: true, signal }),
+    /** Stops the running turn; `stopped` is false if none was running. */
+    stop: (): Promise<{ readonly stopped: boolean }> => ask("POST", "/stop"),
+    messages: (query: MessageQuery = {}): Promise<MessagePage> =>
+      ask("GET", "/messages", { query: { ...query } }),
+    /** Returns the sources of an answer's values, and the figures that the model typed. */
+    receipt: (messageId: string): Promise<AnswerReceipt> => ask("GET", of(messageId, "receipt")),
+    /** The model calls and tool calls of an answer, with their times. */
+    timeline: (messageId: string): Promise<Timeline> => ask("GET", of(messageId, "timeline")),
+    /** `syntax` defaults to mustache. */
+    interpolate: (
+      text: string,
+      syntax?: "dollar" | "mustache" | "dagger",
+    ): Promise<Interpolation> => ask("POST", "/interpolate", { json: { text, syntax } }),
+    query,
+    events,
+    about: (): Promise<AboutConversation> => ask("GET", ""),
+    /** Deletes the conversation and all its data. */
+    delete: async (): Promise<void> => void (await call("DELETE", "")),
   };
 
-  /** Sends a message. Reconnects after a broken connection, without losing a part or sending the message twice. */
-  send(question: Question, options: SendOptions = {}): Streamed<TurnData, TurnAnswer> {
-    const { agent, input, idempotencyKey, signal } = options;
-    const { id = newId(), parts } =
-      typeof question === "string" ? { parts: [{ type: "text", text: question }] } : question;
-    return streamed(this.#connection, {
-      method: "POST",
-      at: "/messages",
-      json: { message: { id, role: "user", parts }, agent, input },
-      headers: { "idempotency-key": idempotencyKey },
-      mayRepeat: true,
-      signal,
-    });
-  }
-
-  /** Streams the running turn or run from its first part. Empty if none is running. */
-  resume({ signal }: Reading = {}): Told<RunData> {
-    return streamed(this.#connection, { method: "GET", at: "/stream", mayRepeat: true, signal });
-  }
-
-  /** Stops the running turn; `stopped` is false if none was running. */
-  stop(): Promise<{ readonly stopped: boolean }> {
-    return this.#connection.ask("POST", "/stop");
-  }
-
-  messages(query: MessageQuery = {}): Promise<MessagePage> {
-    return this.#connection.ask("GET", "/messages", { query: { ...query } });
-  }
-
-  /** Returns the sources of an answer's values, and the figures that the model typed. */
-  receipt(messageId: string): Promise<AnswerReceipt> {
-    return this.#connection.ask("GET", `/messages/${encodeURIComponent(messageId)}/receipt`);
-  }
-
-  /** The model calls and tool calls of an answer, with their times. */
-  timeline(messageId: string): Promise<Timeline> {
-    return this.#connection.ask("GET", `/messages/${encodeURIComponent(messageId)}/timeline`);
-  }
-
-  /** `syntax` defaults to mustache. */
-  interpolate(text: string, syntax?: "dollar" | "mustache" | "dagger"): Promise<Interpolation> {
-    return this.#connection.ask("POST", "/interpolate", { json: { text, syntax } });
-  }
-
   /** Runs one SQL SELECT over variables, which are its tables. With `saveAs`, the records become a variable. */
-  query(sql: string): Promise<readonly json.JsonObject[]>;
-  query(sql: string, options: { readonly saveAs: string }): Promise<VariableInfo>;
-  query(sql: string, options?: object): Promise<unknown> {
-    return this.#connection.ask("POST", "/query", { json: { sql, ...options } });
+  function query(sql: string): Promise<readonly json.JsonObject[]>;
+  function query(sql: string, saving: { readonly saveAs: string }): Promise<VariableInfo>;
+  function query(sql: string, saving?: object): Promise<unknown> {
+    return ask("POST", "/query", { json: { sql, ...saving } });
   }
 
   /** Yields the events after the event `after`, then new events until the reader stops. */
-  async *events({ after, onTurn, onOpen, ...own }: EventReading = {}): AsyncGenerator<
+  async function* events({ after, onTurn, onOpen, ...own }: EventReading = {}): AsyncGenerator<
     eventLogs.ConversationEvent,
     void
   > {
-    const { call, options } = this.#connection;
     const { signal } = own;
     const open = async (last: string | undefined) => {
       const headers = { accept: "text/event-stream", "last-event-id": last ?? after };
@@ -179,21 +164,12 @@ export class ClientConversation {
       return response;
     };
     const reading = { options: { ...options, ...own }, open, mayRepeat: true, signal };
-    for await (const { id, data } of follow(reading)) {
+    for await (const { id: eventId, data } of follow(reading)) {
       // The server sends what the type declares.
       const event = JSON.parse(data) as eventLogs.ConversationEvent & { readonly turn: string };
-      if (id) yield event;
+      if (eventId) yield event;
       else onTurn?.(event.turn);
     }
-  }
-
-  about(): Promise<AboutConversation> {
-    return this.#connection.ask("GET", "");
-  }
-
-  /** Deletes the conversation and all its data. */
-  async delete(): Promise<void> {
-    await this.#connection.call("DELETE", "");
   }
 }
 

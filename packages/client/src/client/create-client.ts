@@ -1,5 +1,5 @@
 import { type ClientOptions, connect } from "./connection.ts";
-import { type AboutConversation, ClientConversation } from "./conversation.ts";
+import { type AboutConversation, type ClientConversation, conversationOf } from "./conversation.ts";
 import { type ClientPrograms, programsOf } from "./programs.ts";
 import type { AgentsDescription } from "../../../../src/internal.ts";
 import type { PromptDescription } from "../../../../src/internal-tool.ts";
@@ -51,7 +51,7 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
   const client: Client = {
     conversation: (id) => {
       const own = connect(`${root}/conversations/${encodeURIComponent(id)}`, options);
-      return new ClientConversation(own, client, id);
+      return conversationOf(own, client, id);
     },
     conversations: ({ limit, before, search } = {}) =>
       ask("GET", "/conversations", { query: { limit, before, search } }),

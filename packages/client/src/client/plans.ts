@@ -34,61 +34,44 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
 }
 
-export class ClientPlans {
-  readonly #connection: Connection;
+export type ClientPlans = ReturnType<typeof plansOf>;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-  }
-
-  /** Throws `invalid_plan`, whose details have all `findings`. */
-  propose(plan: WrittenPlan, query: { readonly agent?: string } = {}): Promise<PlanView> {
-    const [type, body] =
-      "xml" in plan
-        ? ["application/xml", plan.xml]
-        : "template" in plan
-          ? ["text/markdown", plan.template]
-          : ["application/json", JSON.stringify(plan)];
-    const headers = { "content-type": type };
-    return this.#connection.ask("POST", "/plans", { query, headers, body });
-  }
-
-  /** Says which calls would make stale variables again, by default all that are stale. */
-  recomputation(names?: readonly string[]): Promise<Recomputation> {
-    return this.#connection.ask("POST", "/recompute", { json: { names } });
-  }
-
-  /** Runs those calls, as `run` does; resolves with the `Recomputation` if there are none. */
-  recompute(names?: readonly string[]): Streamed<RunData, RunView | Recomputation> {
-    const json = { names, run: true };
-    return streamed(this.#connection, { method: "POST", at: "/recompute", json, mayRepeat: false });
-  }
-
-  /** Oldest first. */
-  list(): Promise<{ readonly plans: readonly Omit<PlanView, "runs">[] }> {
-    return this.#connection.ask("GET", "/plans");
-  }
-
-  get(plan: string): Promise<PlanView> {
-    return this.#connection.ask("GET", pathOf(plan));
-  }
-
-  approve(plan: string): Promise<PlanView> {
-    return this.#connection.ask("POST", `${pathOf(plan)}/approve`);
-  }
-
-  cancel(plan: string): Promise<PlanView> {
-    return this.#connection.ask("POST", `${pathOf(plan)}/cancel`);
-  }
-
-  /**
-   * Runs a plan. The last part of the stream is `data-run`. Throws if the connection breaks before the first
-   * part, because the run may or may not have begun.
-   */
-  run(plan: string, { signal, ...json }: RunOptions = {}): Streamed<RunData, RunView> {
-    const at = `${pathOf(plan)}/run`;
-    return streamed(this.#connection, { method: "POST", at, json, mayRepeat: false, signal });
-  }
+export function plansOf(connection: Connection) {
+  const { ask } = connection;
+  return {
+    /** Throws `invalid_plan`, whose details have all `findings`. */
+    propose(plan: WrittenPlan, query: { readonly agent?: string } = {}): Promise<PlanView> {
+      const [type, body] =
+        "xml" in plan
+          ? ["application/xml", plan.xml]
+          : "template" in plan
+            ? ["text/markdown", plan.template]
+            : ["application/json", JSON.stringify(plan)];
+      return ask("POST", "/plans", { query, headers: { "content-type": type }, body });
+    },
+    /** Says which calls would make stale variables again, by default all that are stale. */
+    recomputation: (names?: readonly string[]): Promise<Recomputation> =>
+      ask("POST", "/recompute", { json: { names } }),
+    /** Runs those calls, as `run` does; resolves with the `Recomputation` if there are none. */
+    recompute(names?: readonly string[]): Streamed<RunData, RunView | Recomputation> {
+      const json = { names, run: true };
+      return streamed(connection, { method: "POST", at: "/recompute", json, mayRepeat: false });
+    },
+    /** Oldest first. */
+    list: (): Promise<{ readonly plans: readonly Omit<PlanView, "runs">[] }> =>
+      ask("GET", "/plans"),
+    get: (plan: string): Promise<PlanView> => ask("GET", pathOf(plan)),
+    approve: (plan: string): Promise<PlanView> => ask("POST", `${pathOf(plan)}/approve`),
+    cancel: (plan: string): Promise<PlanView> => ask("POST", `${pathOf(plan)}/cancel`),
+    /**
+     * Runs a plan. The last part of the stream is `data-run`. Throws if the connection breaks before the first
+     * part, because the run may or may not have begun.
+     */
+    run(plan: string, { signal, ...json }: RunOptions = {}): Streamed<RunData, RunView> {
+      const at = `${pathOf(plan)}/run`;
+      return streamed(connection, { method: "POST", at, json, mayRepeat: false, signal });
+    },
+  };
 }
 
 function pathOf(plan: string): string {

@@ -74,69 +74,49 @@ export interface VariableChanges {
   readonly description?: string;
 }
 
-export class ClientVariables {
-  readonly #connection: Connection;
+export type ClientVariables = ReturnType<typeof variablesOf>;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-  }
-
-  /** Returns the variables that `last` or `names` selects, or else a page. */
-  list({ names, ...query }: VariableQuery = {}): Promise<VariablePage> {
-    return this.#connection.ask("GET", "/variables", { query: { ...query, names: names?.join() } });
-  }
-
-  /** Returns the value: bytes as a `Uint8Array`, anything else as JSON. The caller vouches for its type. */
-  async get<Value = Json | Uint8Array>(name: string, part: ValuePart = {}): Promise<Value> {
-    return (await valueIn(await this.open(name, part))) as Value;
-  }
-
+export function variablesOf({ ask, call }: Connection) {
   /** Returns the value's response, with its headers: for streaming, for its ETag, or for a `range`. */
-  open(
+  const open = (
     name: string,
     part: ValuePart = {},
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<Response> {
-    return this.#connection.call("GET", pathOf(name), { query: { ...part }, headers });
-  }
-
-  info(name: string): Promise<VariableInfo> {
-    return this.#connection.ask("GET", `${pathOf(name)}/info`);
-  }
-
-  /** Returns the metadata's response, whose ETag guards a `patch`. */
-  openInfo(name: string): Promise<Response> {
-    return this.#connection.call("GET", `${pathOf(name)}/info`);
-  }
-
-  /** Sends bytes unchanged and any other value as JSON. */
-  put(
-    name: string,
-    value: Json | Uint8Array | Blob,
-    { contentType, ifMatch, ifNoneMatch, ...query }: PutOptions = {},
-  ): Promise<VariableInfo> {
-    const own = value instanceof Blob ? value.type : "";
-    const isBytes = value instanceof Blob || value instanceof Uint8Array;
-    const type = isBytes ? (contentType ?? (own || "application/octet-stream")) : JSON_TYPE;
-    const headers = { "content-type": type, "if-match": ifMatch, "if-none-match": ifNoneMatch };
-    // The DOM's types exclude bytes in shared memory; browsers refuse only those.
-    const bytes = value as NonNullable<RequestInit["body"]>;
-    const body = isBytes ? bytes : JSON.stringify(value);
-    return this.#connection.ask("PUT", pathOf(name), { query, headers, body });
-  }
-
-  patch(name: string, json: VariableChanges, guards?: Guards): Promise<VariableInfo> {
-    return this.#connection.ask("PATCH", pathOf(name), { json, headers: headersOf(guards) });
-  }
-
-  async delete(name: string, guards?: Guards): Promise<void> {
-    await this.#connection.call("DELETE", pathOf(name), { headers: headersOf(guards) });
-  }
-
-  /** Deletes all variables but the newest `keepLast`; `deleted` has the names. */
-  reset(keepLast = 0): Promise<{ readonly deleted: readonly string[] }> {
-    return this.#connection.ask("DELETE", "/variables", { query: { keepLast } });
-  }
+  ): Promise<Response> => call("GET", pathOf(name), { query: { ...part }, headers });
+  return {
+    open,
+    /** Returns the variables that `last` or `names` selects, or else a page. */
+    list: ({ names, ...query }: VariableQuery = {}): Promise<VariablePage> =>
+      ask("GET", "/variables", { query: { ...query, names: names?.join() } }),
+    /** Returns the value: bytes as a `Uint8Array`, anything else as JSON. The caller vouches for its type. */
+    get: async <Value = Json | Uint8Array>(name: string, part?: ValuePart): Promise<Value> =>
+      (await valueIn(await open(name, part))) as Value,
+    info: (name: string): Promise<VariableInfo> => ask("GET", `${pathOf(name)}/info`),
+    /** Returns the metadata's response, whose ETag guards a `patch`. */
+    openInfo: (name: string): Promise<Response> => call("GET", `${pathOf(name)}/info`),
+    /** Sends bytes unchanged and any other value as JSON. */
+    put(
+      name: string,
+      value: Json | Uint8Array | Blob,
+      { contentType, ifMatch, ifNoneMatch, ...query }: PutOptions = {},
+    ): Promise<VariableInfo> {
+      const own = value instanceof Blob ? value.type : "";
+      const isBytes = value instanceof Blob || value instanceof Uint8Array;
+      const type = isBytes ? (contentType ?? (own || "application/octet-stream")) : JSON_TYPE;
+      const headers = { "content-type": type, "if-match": ifMatch, "if-none-match": ifNoneMatch };
+      // The DOM's types exclude bytes in shared memory; browsers refuse only those.
+      const bytes = value as NonNullable<RequestInit["body"]>;
+      const body = isBytes ? bytes : JSON.stringify(value);
+      return ask("PUT", pathOf(name), { query, headers, body });
+    },
+    patch: (name: string, json: VariableChanges, guards?: Guards): Promise<VariableInfo> =>
+      ask("PATCH", pathOf(name), { json, headers: headersOf(guards) }),
+    delete: async (name: string, guards?: Guards): Promise<void> =>
+      void (await call("DELETE", pathOf(name), { headers: headersOf(guards) })),
+    /** Deletes all variables but the newest `keepLast`; `deleted` has the names. */
+    reset: (keepLast = 0): Promise<{ readonly deleted: readonly string[] }> =>
+      ask("DELETE", "/variables", { query: { keepLast } }),
+  };
 }
 
 /** Reads the value from a response of `open`. Whole numbers that a double would change are texts. */
@@ -178,41 +158,32 @@ export interface FilePutOptions extends Guards {
 }
 
 /** The files of a conversation, by their paths: `reports/may.csv`. */
-export class ClientFiles {
-  readonly #connection: Connection;
+export type ClientFiles = ReturnType<typeof filesOf>;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-  }
-
-  /** Returns a page, in the order of the paths. `after`: the `next` of an earlier page, or a path. */
-  list(
-    query: { readonly after?: string; readonly limit?: number } = {},
-  ): Promise<filePages.FilePage> {
-    return this.#connection.ask("GET", "/files", { query });
-  }
-
-  /** Returns the file's response, with its headers: `text()`, a stream, its ETag, or a `range`. */
-  open(path: string, headers?: Readonly<Record<string, string>>): Promise<Response> {
-    return this.#connection.call("GET", filePathOf(path), headers && { headers });
-  }
-
-  /** Creates or replaces a file. The guards are ETags, as in `list`. */
-  put(
-    path: string,
-    body: string | Blob | Uint8Array<ArrayBuffer>,
-    { contentType, visibility, ...guards }: FilePutOptions = {},
-  ): Promise<filePages.FileSummary> {
-    // `fetch` sets that of a text, and of a Blob that has one.
-    const isTyped = typeof body === "string" || ("type" in body && body.type);
-    const type = contentType ?? (isTyped ? undefined : "application/octet-stream");
-    const headers = { "content-type": type, ...headersOf(guards) };
-    return this.#connection.ask("PUT", filePathOf(path), { query: { visibility }, headers, body });
-  }
-
-  async delete(path: string, guards?: Guards): Promise<void> {
-    await this.#connection.call("DELETE", filePathOf(path), { headers: headersOf(guards) });
-  }
+export function filesOf({ ask, call }: Connection) {
+  return {
+    /** Returns a page, in the order of the paths. `after`: the `next` of an earlier page, or a path. */
+    list: (
+      query: { readonly after?: string; readonly limit?: number } = {},
+    ): Promise<filePages.FilePage> => ask("GET", "/files", { query }),
+    /** Returns the file's response, with its headers: `text()`, a stream, its ETag, or a `range`. */
+    open: (path: string, headers?: Readonly<Record<string, string>>): Promise<Response> =>
+      call("GET", filePathOf(path), headers && { headers }),
+    /** Creates or replaces a file. The guards are ETags, as in `list`. */
+    put(
+      path: string,
+      body: string | Blob | Uint8Array<ArrayBuffer>,
+      { contentType, visibility, ...guards }: FilePutOptions = {},
+    ): Promise<filePages.FileSummary> {
+      // `fetch` sets that of a text, and of a Blob that has one.
+      const isTyped = typeof body === "string" || ("type" in body && body.type);
+      const type = contentType ?? (isTyped ? undefined : "application/octet-stream");
+      const headers = { "content-type": type, ...headersOf(guards) };
+      return ask("PUT", filePathOf(path), { query: { visibility }, headers, body });
+    },
+    delete: async (path: string, guards?: Guards): Promise<void> =>
+      void (await call("DELETE", filePathOf(path), { headers: headersOf(guards) })),
+  };
 }
 
 function filePathOf(path: string): string {

@@ -2,7 +2,7 @@ import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 import { type ClientOptions, type Connection, connect } from "../client/connection.ts";
 import { backOff } from "../client/follow.ts";
 import { type Chunk, streamed, type TurnData } from "../client/streamed.ts";
-import { beginReading, tell } from "./turn-news.ts";
+import { tell } from "./turn-news.ts";
 
 /** Options of a chat, in addition to those of the client. */
 export interface ByrefTransportOptions extends ClientOptions {
@@ -63,8 +63,6 @@ interface Opening {
   readonly stops: boolean;
 }
 
-type Parts = AsyncIterator<Chunk<TurnData>, void>;
-
 /** Returns the stream when its first part is there; null if there is none. */
 async function opened(
   url: string,
@@ -83,63 +81,40 @@ async function opened(
     reading.abort(abortSignal?.reason);
   };
   abortSignal?.addEventListener("abort", leave);
+  const end = () => {
+    abortSignal?.removeEventListener("abort", leave);
+    report(false);
+    reading.abort();
+  };
   const headers = Object.fromEntries(new Headers(asked.headers));
   const { signal } = reading;
   const chunks = streamed<TurnData, never>(connection, { ...request, headers, signal });
-  const parts: Parts = chunks[Symbol.asyncIterator]();
-  const firstPart = parts.next();
-  const found = firstPart.then(
-    ({ done }) => done !== true,
-    () => false,
-  );
-  const end = beginReading(chatId, found);
-  const onEnd = () => {
-    abortSignal?.removeEventListener("abort", leave);
-    report(false);
-    end();
-    reading.abort();
+  const parts = chunks[Symbol.asyncIterator]();
+  const read = async () => {
+    try {
+      const part = await parts.next();
+      const isFirst = !hasBegun;
+      hasBegun = true;
+      if (isFirst && abortSignal?.aborted === true) leave();
+      signal.throwIfAborted();
+      if (part.done === true) end();
+      return part;
+    } catch (error) {
+      end();
+      throw error;
+    }
   };
-  try {
-    const first = await firstPart;
-    hasBegun = true;
-    if (abortSignal?.aborted === true) leave();
-    signal.throwIfAborted();
-    if (first.done !== true) return streamOf(parts, first, { chatId, onEnd });
-    onEnd();
-    return null;
-  } catch (error) {
-    onEnd();
-    throw error;
-  }
-}
-
-interface Following extends Pick<Asked, "chatId"> {
-  readonly onEnd: () => void;
-}
-
-function streamOf(
-  parts: Parts,
-  first: IteratorResult<Chunk<TurnData>, void>,
-  { chatId, onEnd }: Following,
-): ReadableStream<UIMessageChunk> {
-  let next = first;
+  let part = await read();
+  if (part.done === true) return null;
   const stream = new ReadableStream<Chunk<TurnData>>({
     async pull(controller) {
-      try {
-        if (next.done === true) {
-          controller.close();
-          return onEnd();
-        }
-        const { value: chunk } = next;
-        if (chunk.type === "data-variable") tell(chatId, chunk.data.name);
-        controller.enqueue(chunk);
-        next = await parts.next();
-      } catch (error) {
-        onEnd();
-        throw error;
-      }
+      if (part.done === true) return controller.close();
+      const { value: chunk } = part;
+      if (chunk.type === "data-variable") tell(chatId, chunk.data.name);
+      controller.enqueue(chunk);
+      part = await read();
     },
-    cancel: onEnd,
+    cancel: end,
   });
   return stream as ReadableStream<UIMessageChunk>;
 }
@@ -169,12 +144,12 @@ function connectionOf(
       return ms;
     },
   };
-  const chats = connect(root, own);
-  const connection = connect(`${root}/${encodeURIComponent(asked.chatId)}`, own);
+  const connection = connect(root, own);
+  const of = `/${encodeURIComponent(asked.chatId)}`;
   return {
     ...connection,
     call: async (method, at, request) => {
-      const response = await (at === "" ? chats : connection).call(method, at, request);
+      const response = await connection.call(method, at && of + at, request);
       report(false);
       return response;
     },

@@ -108,7 +108,7 @@ export function usePlans(conversation: ClientConversation | undefined): Plans {
   const act = useCallback(
     async <Result>(work: (given: ClientConversation) => Promise<Result>): Promise<Result> => {
       if (conversation === undefined) throw new Error("usePlans has no conversation yet.");
-      return work(conversation).finally(() => live?.loadPlans());
+      return work(conversation).finally(() => live?.plans.renew());
     },
     [live],
   );

@@ -5,8 +5,8 @@ import type { PlanView } from "../../../plans/src/http/plan-view.ts";
 import type { VariablePage } from "../client/variables.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { eventLogs } from "../../../../src/internal-tool.ts";
-import { coalesced, Shared } from "./shared.ts";
-import { isRead, listen } from "./turn-news.ts";
+import { Loaded, Shared } from "./shared.ts";
+import { listen } from "./turn-news.ts";
 import { VariablePart } from "./variable-part.ts";
 
 /** Events of a conversation, as far as the page has them. */
@@ -55,13 +55,35 @@ const AGAIN_AFTER_MS = 5_000;
 /** A page that changes its view does not connect again. */
 const CLOSES_AFTER_MS = 1_000;
 
+/** A list. After an error, the next event or connection loads it again. */
+class LoadedList<List extends PlanList | VariableList> extends Loaded<List> {
+  readonly #list: () => Promise<List>;
+
+  constructor(initial: List, onUse: () => void, list: () => Promise<List>) {
+    super(initial, onUse);
+    this.#list = list;
+  }
+
+  protected override async load(): Promise<void> {
+    this.set(await this.#list().catch((error: unknown) => ({ ...this.read(), error })));
+  }
+}
+
 /**
  * State of a conversation that the components of a page share. Listens to its events while a component uses it and
  * the page is visible, because over HTTP/1.1 a browser has six connections for all of its tabs.
  */
 export class LiveConversation {
-  readonly variables = new Shared(NO_VARIABLES, () => this.#used());
-  readonly plans = new Shared(NO_PLANS, () => this.#used());
+  readonly variables = new LoadedList(
+    NO_VARIABLES,
+    () => this.#used(),
+    () => this.#newest(this.#last),
+  );
+  readonly plans = new LoadedList(
+    NO_PLANS,
+    () => this.#used(),
+    async () => ({ plans: (await this.#conversation.plans.list()).plans, error: undefined }),
+  );
   readonly events = new Shared(NO_EVENTS, () => this.#used());
   readonly #conversation: ClientConversation;
   readonly #parts = new Map<string, VariablePart>();
@@ -99,84 +121,60 @@ export class LiveConversation {
   needVariables(last: number): void {
     if (last <= this.#last) return;
     this.#last = last;
-    this.#changed(this.variables, this.#loadVariables);
+    this.variables.renew();
   }
 
-  readonly loadPlans = loading(this.plans, async () => {
-    const { plans } = await this.#conversation.plans.list();
-    return { plans, error: undefined };
-  });
-
-  readonly #loadVariables = loading(this.variables, async () => {
-    const last = this.#last;
-    const variables = await this.#newest(last);
-    return { variables, hasMore: variables.length === last, error: undefined };
-  });
-
-  async #newest(last: number): Promise<readonly VariableInfo[]> {
+  async #newest(last: number): Promise<VariableList> {
     const { variables } = this.#conversation;
-    if (last <= MAX_LAST) return (await variables.list({ last })).variables;
     const all: VariableInfo[] = [];
-    for (let after: number | undefined = 0; after !== undefined;) {
-      const listed: VariablePage = await variables.list({ after });
-      all.push(...listed.variables);
-      after = listed.next;
+    if (last <= MAX_LAST) all.push(...(await variables.list({ last })).variables);
+    else {
+      for (let after: number | undefined = 0; after !== undefined;) {
+        const listed: VariablePage = await variables.list({ after });
+        all.push(...listed.variables);
+        after = listed.next;
+      }
     }
-    return all.slice(-last);
+    const newest = all.slice(-last);
+    return { variables: newest, hasMore: newest.length === last, error: undefined };
+  }
+
+  get #loaded() {
+    return [this.variables, this.plans, ...this.#parts.values()];
   }
 
   /** Opens or closes the stream of events. */
   #used(): void {
-    const shared = [this.variables, this.plans, this.events, ...this.#parts.values()];
-    const isUsed = shared.some((one) => one.isUsed) && page.document?.visibilityState !== "hidden";
+    const isUsed = [this.events, ...this.#loaded].some((one) => one.isUsed);
     clearTimeout(this.#closing);
-    if (isUsed && this.#listening === undefined) this.#listen();
-    else if (isUsed) this.#loadNew();
-    else if (this.#listening !== undefined) {
+    if (!isUsed || page.document?.visibilityState === "hidden") {
       this.#closing = setTimeout(() => this.#close(), CLOSES_AFTER_MS);
-    }
+    } else if (this.#listening === undefined) this.#listen();
+    else for (const one of this.#loaded) one.refresh();
   }
 
   #close(): void {
     this.#listening?.abort();
     this.#listening = undefined;
-    this.#isLoaded.clear();
-  }
-
-  /** Lists that are up to date while the page listens. */
-  readonly #isLoaded = new Set<unknown>();
-
-  /** Loads what is used for the first time since the page listens. */
-  #loadNew(): void {
-    if (this.variables.isUsed) this.#loadOnce(this.variables, this.#loadVariables);
-    if (this.plans.isUsed) this.#loadOnce(this.plans, this.loadPlans);
-    for (const part of this.#parts.values()) if (part.isUsed) this.#loadOnce(part, part.load);
-  }
-
-  #loadOnce(what: unknown, load: Load): void {
-    if (this.#isLoaded.has(what)) return;
-    this.#isLoaded.add(what);
-    load();
   }
 
   #listen(): void {
     const listening = new AbortController();
     this.#listening = listening;
     const { signal } = listening;
-    // Changes in the meantime are unknown.
-    this.#isLoaded.clear();
-    this.#loadNew();
-    const unlisten = listen(this.#conversation.id, (name) => this.#written(name, () => true));
+    const unlisten = listen(this.#conversation.id, (name) => this.#written([name]));
     signal.addEventListener("abort", unlisten);
+    // Changes in the meantime are unknown, except for events.
+    const renew = () => {
+      for (const one of this.#loaded) one.renew();
+    };
+    renew();
     let failures = 0;
     const onOpen = () => {
-      const { events } = this;
-      const known = events.read();
-      if (known.events.length > 0) events.set({ ...known, isLive: true });
-      // Changes in the meantime are unknown, except for events.
-      if (failures > 0) this.#isLoaded.clear();
+      const known = this.events.read();
+      if (known.events.length > 0) this.events.set({ ...known, isLive: true });
+      if (failures > 0) renew();
       failures = 0;
-      this.#loadNew();
     };
     const keepListening = () => {
       if (signal.aborted) return;
@@ -200,10 +198,12 @@ export class LiveConversation {
       const events = [...known, ...unknown].slice(-MAX_EVENTS);
       const isCut = (events[0]?.id ?? 1) > 1;
       this.events.set({ events, isCut, isLive: true, ...(turn === undefined ? {} : { turn }) });
+      const written = unknown.flatMap(({ variable }) => variable?.name ?? []);
+      if (written.length > 0) this.#written(written);
+      if (unknown.some(({ type }) => /^(?:plan|run)\./.test(type))) this.plans.renew();
     };
     const onTurn = (id: string) => {
       this.events.set({ ...this.events.read(), turn: { id } });
-      void this.#readTurn(signal).catch(() => undefined);
     };
     const after = this.events.read().events.at(-1)?.id;
     // A lost connection is made again above, where it is shown.
@@ -211,57 +211,14 @@ export class LiveConversation {
     const options = { onTurn, onOpen, retryMs, signal, ...(after === undefined ? {} : { after }) };
     for await (const event of this.#conversation.events(options)) {
       if (waiting.push(event) === 1) setTimeout(show, TOLD_EVERY_MS);
-      this.#happened(event);
     }
   }
 
-  #happened({ type, at, variable }: eventLogs.ConversationEvent): void {
-    if (variable !== undefined) {
-      const { name, version } = variable;
-      // An event is a little later than its change.
-      const isSaved = type === "variable.saved";
-      this.#written(name, (info) => info.updatedAt < at && !(isSaved && info.version >= version));
-    }
-    if (/^(?:plan|run)\./.test(type)) this.#changed(this.plans, this.loadPlans);
+  /** Loads what shows the variables. */
+  #written(names: readonly string[]): void {
+    this.variables.renew();
+    for (const part of this.#parts.values()) if (names.includes(part.name)) part.renew();
   }
-
-  /** Reads the turn's stream, because it reports writes at once, and events arrive only at the end of a turn. */
-  async #readTurn(signal: AbortSignal): Promise<void> {
-    const { id } = this.#conversation;
-    if (await isRead(id)) return;
-    for await (const chunk of this.#conversation.resume({ signal })) {
-      if (chunk.type === "data-variable") this.#written(chunk.data.name, () => true);
-      if (await isRead(id)) return;
-    }
-  }
-
-  /** Loads what shows the variable, if that is old or not there. */
-  #written(name: string, isOld: (info: VariableInfo) => boolean): void {
-    const isNeeded = (info: VariableInfo | undefined) => info === undefined || isOld(info);
-    const listed = () => this.variables.read().variables?.find((info) => info.name === name);
-    this.#changed(this.variables, this.#loadVariables, () => isNeeded(listed()));
-    for (const part of this.#parts.values()) {
-      if (part.name === name) this.#changed(part, part.load, () => isNeeded(part.read().info));
-    }
-  }
-
-  /** Loads it again, or when it is used again. */
-  #changed(what: { readonly isUsed: boolean }, load: Load, isNeeded = () => true): void {
-    if (what.isUsed) load(isNeeded);
-    else if (isNeeded()) this.#isLoaded.delete(what);
-  }
-}
-
-type Load = ReturnType<typeof coalesced>;
-
-/** Loads a list. After an error, the next event or connection loads it again. */
-function loading<List extends PlanList | VariableList>(
-  shared: Shared<List>,
-  load: () => Promise<List>,
-): Load {
-  return coalesced(async () => {
-    shared.set(await load().catch((error: unknown) => ({ ...shared.read(), error })));
-  });
 }
 
 /** The browser's window, if there is one. */

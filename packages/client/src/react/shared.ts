@@ -32,24 +32,32 @@ export class Shared<Value> {
 
 const PAUSE_MS = 100;
 
-/**
- * Calls the work at once. Calls while it runs become one more, after a short pause, if it is still needed then.
- * The work must not throw.
- */
-export function coalesced(work: () => Promise<void>): (isNeeded?: () => boolean) => void {
-  const asked: (() => boolean)[] = [];
-  let isRunning = false;
-  const run = async () => {
-    isRunning = true;
-    while (asked.length > 0) {
-      if (!asked.splice(0).some((isNeeded) => isNeeded())) continue;
-      await work();
+/** A shared value that is loaded from the server while components use it. */
+export abstract class Loaded<Value> extends Shared<Value> {
+  #isOld = true;
+  #isLoading = false;
+
+  /** Sets the value. Must not throw. */
+  protected abstract load(): Promise<void>;
+
+  /** Loads the value again, or when it is used again. Calls during a load become one more, after a short pause. */
+  readonly renew = (): void => {
+    this.#isOld = true;
+    this.refresh();
+  };
+
+  /** Loads the value if it is used, and old or not loaded. */
+  refresh(): void {
+    if (!this.#isLoading) void this.#loadWhileOld();
+  }
+
+  async #loadWhileOld(): Promise<void> {
+    this.#isLoading = true;
+    while (this.#isOld && this.isUsed) {
+      this.#isOld = false;
+      await this.load();
       await new Promise((done) => setTimeout(done, PAUSE_MS));
     }
-    isRunning = false;
-  };
-  return (isNeeded = () => true) => {
-    asked.push(isNeeded);
-    if (!isRunning) void run();
-  };
+    this.#isLoading = false;
+  }
 }

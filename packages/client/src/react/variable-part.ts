@@ -3,7 +3,7 @@ import type { ClientConversation } from "../client/conversation.ts";
 import { valueIn } from "../client/variables.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
-import { coalesced, Shared } from "./shared.ts";
+import { Loaded } from "./shared.ts";
 
 /** A variable, or a part of its value, as a component shows it. `value` is always of the version in `info`. */
 export interface VariableState<Value = Json | Uint8Array> {
@@ -22,7 +22,7 @@ export interface VariableState<Value = Json | Uint8Array> {
 const MAX_TRIES = 5;
 
 /** The part of a variable at one path, loaded once for all components that show it. */
-export class VariablePart extends Shared<VariableState> {
+export class VariablePart extends Loaded<VariableState> {
   readonly name: string;
   readonly #conversation: ClientConversation;
   readonly #path: string | undefined;
@@ -42,7 +42,7 @@ export class VariablePart extends Shared<VariableState> {
     this.#path = path;
   }
 
-  readonly load = coalesced(async () => {
+  protected override async load(): Promise<void> {
     const before = this.read();
     // The old value stays while loading, with the metadata of its version.
     if (before.status !== "loading") this.set({ ...before, status: "loading" });
@@ -56,7 +56,7 @@ export class VariablePart extends Shared<VariableState> {
       if (isGone) this.#etag = undefined;
       this.set({ ...shown, status: isGone ? "missing" : "error", error });
     }
-  });
+  }
 
   /** Reads metadata and value until both are of one version. */
   async #loaded(before: VariableState): Promise<VariableState> {

@@ -239,41 +239,21 @@ function ofClaudeCode({ file }: ClientFile, { name, group, gateway }: RuledEntry
   return undefined;
 }
 
-/** Lists beside the servers that turn some of them off: of Claude Code for a project, of Gemini CLI for all. */
+/** Lists beside the servers that decide which of them start: of Claude Code for a project, of Gemini CLI for all. */
 function ofList({ file, text }: ClientFile, { name }: RuledEntry): string | undefined {
   const read: unknown = parse(text);
   const projects = Object.values(objectAt(read, "projects") ?? {});
-  const lists: readonly (readonly [string, readonly string[]])[] = [
-    [
-      "disabledMcpServers",
-      [read, ...projects].flatMap((one) => textsAt(one, "disabledMcpServers")),
-    ],
-    ["excludeMCPServers", textsAt(read, "excludeMCPServers")],
-    ["mcp.excluded", textsAt(read, "mcp", "excluded")],
-  ];
-  const [key] = lists.find(([, names]) => names.includes(name)) ?? [];
-  if (key !== undefined) return turnedOff(key, file);
-  const [allowing, allowed] = allowedIn(read);
-  if (allowed.length === 0 || allowed.includes(name)) return undefined;
-  return `"${allowing}" in ${file} does not have it. Add it there and run wrap again.`;
+  const off = [read, ...projects].some((one) => textsAt(one, "disabledMcpServers").includes(name))
+    ? "disabledMcpServers"
+    : EXCLUDING.find((key) => textsAt(read, ...key.split(".")).includes(name));
+  if (off !== undefined) return turnedOff(off, file);
+  const allowing = ALLOWING.find((key) => textsAt(read, ...key.split(".")).length > 0);
+  if (allowing === undefined) return undefined;
+  return `"${allowing}" in ${file} decides which servers start. Remove it and run wrap again.`;
 }
 
-/** Says that the client would not start the gateway. */
-export function noteOnAllowed({ file, text }: ClientFile, gateway: string): readonly string[] {
-  const [key, allowed] = allowedIn(parse(text));
-  if (allowed.length === 0 || allowed.includes(gateway)) return [];
-  return [
-    `Add "${gateway}" to "${key}" in ${file}: the client starts no server that it does not have.`,
-  ];
-}
-
-/** The servers that Gemini CLI may start, and the key of that list, which is empty for all. */
-function allowedIn(read: unknown): readonly [key: string, names: readonly string[]] {
-  const older = textsAt(read, "allowMCPServers");
-  return older.length > 0
-    ? ["allowMCPServers", older]
-    : ["mcp.allowed", textsAt(read, "mcp", "allowed")];
-}
+const EXCLUDING = ["excludeMCPServers", "mcp.excluded"];
+const ALLOWING = ["allowMCPServers", "mcp.allowed"];
 
 function turnedOff(key: string, file: string): string {
   return `"${key}" in ${file} turns it off. Remove it there and run wrap again.`;
@@ -342,19 +322,15 @@ function notesOnTools(name: string, entry: unknown, copy: string): readonly stri
     (key) => `${name}: its "${key}" applies behind the gateway, too; change it in ${copy}.`,
   );
   const { ...all } = json.isObject(entry) ? entry : {};
-  const approvals = APPROVALS.flatMap((key) => {
-    const value = all[key];
-    if (value === undefined || value === false || (Array.isArray(value) && value.length === 0))
-      return [];
-    const isAll = value === true || (Array.isArray(value) && value.includes("*"));
-    const what = isAll ? "all its tools" : "tools of it";
-    const caution = isAll ? ", which allows those of all servers behind it" : "";
-    const line = `"${key}": ${JSON.stringify(value)}`;
-    return [
-      `${name}: the client asks again before it runs ${what}. To change that, write ${line} into the gateway's entry${caution}.`,
-    ];
+  const approvals = APPROVALS.filter((key) => isSet(all[key])).map((key) => {
+    const line = `"${key}": ${JSON.stringify(all[key])}`;
+    return `${name}: the client asks again before it runs tools that "${key}" allowed. To change that, write ${line} into the gateway's entry, where it counts for the tools of all servers.`;
   });
   return [...filters, ...approvals];
+}
+
+function isSet(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
 }
 
 function notesOnAddress(name: string, entry: unknown, copy: string): readonly string[] {

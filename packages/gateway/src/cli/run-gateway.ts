@@ -13,13 +13,12 @@ import { nodeQueryDatabases } from "../../../adapters/src/agent/node-query-engin
 import { type ServerConfiguration, type ToolOffer, secretsOf } from "../configuration.ts";
 import { Gateway } from "../gateway.ts";
 import { gatewayServer, publish } from "../gateway-server.ts";
-import { WaitingCalls } from "../running-call.ts";
 import * as limits from "../gateway-limits.ts";
 import { reasonOf } from "../server-errors.ts";
 import { redact } from "../../../mcp/src/secrets.ts";
 import { allowedFolders } from "./allowed-folders.ts";
 import { dataFolder } from "./data-folder.ts";
-import { listFile, sharedStore, StateFile, stateFolder, type StatePlace } from "./state.ts";
+import { sharedStore, StateFile, stateFolder, type StatePlace } from "./state.ts";
 import { environmentFor } from "./own-environment.ts";
 import { ProgramTransport, readLines, readLongMessages } from "./program-transport.ts";
 import { characters } from "../../../../src/internal.ts";
@@ -51,11 +50,9 @@ export async function runGateway({
     servers,
     store,
     tools,
-    journal: state,
+    state,
     open: transportTo,
-    taint: state.taint,
-    statistics: state,
-    lists: listFile(join(folder, "tools.json")),
+    lists: state.lists,
     log,
     ...(allowWrite.length > 0 && {
       files: allowedFolders(allowWrite, [dirname(folder), dataFolder()]),
@@ -63,9 +60,7 @@ export async function runGateway({
     queries: (wrap) => queryTools({ databases, wrap }),
     ...(existsSync(APP_FILE) && { app: () => readFileSync(APP_FILE, "utf8") }),
   });
-  const { approvals } = state;
-  const serving = { key: state.signingKey(), waiting: new WaitingCalls(), approvals };
-  const make = (era: Era) => gatewayServer(gateway, serving, era);
+  const make = (era: Era) => gatewayServer(gateway, era);
   let isEnding = false;
   const end = async () => {
     // A client that ends closes the input and sends a signal.
@@ -132,11 +127,11 @@ async function overHttp(
   };
 }
 
-function transportTo(server: ServerConfiguration) {
+function transportTo(server: ServerConfiguration, kind?: "sse") {
   const { name, address } = server;
   if ("url" in address) {
     const requestInit = { headers: { ...address.headers } };
-    const Transport = address.isSse === true ? SSEClientTransport : StreamableHTTPClientTransport;
+    const Transport = kind === "sse" ? SSEClientTransport : StreamableHTTPClientTransport;
     return new Transport(new URL(address.url), { requestInit, fetch: upstreamFetch });
   }
   const { command, args, cwd } = address;

@@ -1,16 +1,5 @@
 import { createHash } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  fchmodSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ByrefError, messageOf } from "../../../../src/errors.ts";
 import { dataFolder } from "./data-folder.ts";
@@ -22,13 +11,12 @@ import {
   SqlRows,
   type StoreOptions,
   VariableStore,
-  type sqlRows,
+  sqlRows,
   migrations,
   type contents,
 } from "../../../../src/internal.ts";
 import { GatewayState } from "../gateway-state.ts";
-import type { Tool } from "@modelcontextprotocol/server";
-import type { ListKeeper } from "../tool-lists.ts";
+import type { ListKeeper, Said } from "../tool-lists.ts";
 import type { DatabaseSync } from "node:sqlite";
 import * as limits from "../gateway-limits.ts";
 
@@ -80,16 +68,17 @@ function requireOwnFolder(folder: string): void {
  * `node:sqlite`. A damaged file is kept as `FILE.damaged`, and the workspace then counts as tainted.
  */
 export class StateFile extends GatewayState {
+  /** Under digests, because addresses may hold keys. */
+  readonly lists: ListKeeper;
   readonly #sql: NodeSql;
 
   /** Throws if the file can be neither read nor made. */
   constructor(folder: string, log: (line: string) => void) {
     const file = join(folder, "gateway.sqlite");
     const sql = opened(file, log);
-    const prepareMeta = () =>
-      sql.run("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)");
-    super(sql, { owner: { id: OWN, isAlive }, log, prepareMeta });
+    super(sql, { owner: { id: OWN, isAlive }, log });
     this.#sql = sql;
+    this.lists = listsIn(sql);
     // Earlier versions have a file in place of a row.
     const marks = [`${file}.damaged`, join(folder, "tainted")];
     if (marks.some((mark) => existsSync(mark))) this.taint.add();
@@ -99,6 +88,28 @@ export class StateFile extends GatewayState {
     this.endCalls();
     this.#sql.close();
   }
+}
+
+function listsIn(sql: NodeSql): ListKeeper {
+  const textOf = (key: string) => {
+    if (!sqlRows.hasTable(sql, "gateway_list")) return undefined;
+    const row = sqlRows.firstRow(sql, `SELECT said FROM gateway_list WHERE server = ?`, key);
+    return row && sqlRows.textIn(row, "said");
+  };
+  return {
+    get(server) {
+      const text = textOf(digestOf(server));
+      // Only `set` writes them.
+      return text === undefined ? undefined : (JSON.parse(text) as Said);
+    },
+    set(server, said) {
+      const [key, text] = [digestOf(server), JSON.stringify(said)];
+      if (textOf(key) === text) return;
+      sql.run(`CREATE TABLE IF NOT EXISTS gateway_list
+        (server TEXT PRIMARY KEY, said TEXT NOT NULL) WITHOUT ROWID`);
+      sql.run(`INSERT OR REPLACE INTO gateway_list VALUES (?, ?)`, key, text);
+    },
+  };
 }
 
 function opened(file: string, log: (line: string) => void): NodeSql {
@@ -147,68 +158,9 @@ function startOf(pid: number): string {
 /** Counted from the field after the program's name. */
 const START_FIELD = 19;
 
-/** Keeps lists of tools and instructions in a file, under digests, because addresses may hold keys. */
-export function listFile(file: string): ListKeeper {
-  const write = (key: string, value: unknown) => {
-    const all = readAll(file);
-    if (JSON.stringify(all[key]) === JSON.stringify(value)) return;
-    writeAtomically(file, JSON.stringify({ ...all, [key]: value }));
-  };
-  const instructionsOf = (key: string) => `${digestOf(key)} instructions`;
-  return {
-    read(key) {
-      const tools = readAll(file)[digestOf(key)];
-      return Array.isArray(tools) ? (tools as readonly Tool[]) : undefined;
-    },
-    write: (key, tools) => write(digestOf(key), tools),
-    readInstructions(key) {
-      const text = readAll(file)[instructionsOf(key)];
-      return typeof text === "string" ? text : undefined;
-    },
-    writeInstructions: (key, text) => write(instructionsOf(key), text),
-  };
-}
-
-/** A file that is missing or damaged has no lists. */
-function readAll(file: string): Readonly<Record<string, unknown>> {
-  try {
-    const read = json.jsonIn(readFileSync(file, "utf8"));
-    return json.isObject(read) ? read : {};
-  } catch {
-    return {};
-  }
-}
-
 /** The start of the text's SHA-256, 16 hexadecimal digits: a name for a file or an entry. */
 export function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
-}
-
-/**
- * Writes a file so that another process sees the old or the new content, also after a crash. The file has the
- * mode under any umask; by default only its owner may read it. A link at its place is replaced.
- */
-export function writeAtomically(file: string, content: string | Uint8Array, mode?: number): void {
-  const draft = `${file}.${process.pid}.tmp`;
-  // An earlier process of this number may have left one. A link is never followed.
-  rmSync(draft, { force: true });
-  try {
-    writeDraft(draft, content, mode);
-    renameSync(draft, file);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
-  }
-}
-
-function writeDraft(draft: string, content: string | Uint8Array, mode?: number): void {
-  const handle = openSync(draft, "wx", 0o600);
-  try {
-    if (mode !== undefined) fchmodSync(handle, mode & 0o777);
-    writeFileSync(handle, content, { flush: true });
-  } finally {
-    closeSync(handle);
-  }
 }
 
 export interface SharedStore extends VariableStore {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "jsonc-parser";
 import { ByrefError } from "../../../../src/errors.ts";
@@ -8,7 +8,6 @@ import {
   edited,
   entryFor,
   nameFor,
-  noteOnAllowed,
   notesOn,
   ownEntryIn,
   readClientFile,
@@ -18,7 +17,6 @@ import {
   withServersOf,
   withText,
 } from "./client-file.ts";
-import { writeAtomically } from "./state.ts";
 import * as limits from "../../../../src/limits.ts";
 import { lineDiffs } from "../../../../src/internal-tool.ts";
 
@@ -30,20 +28,12 @@ export interface WrapReport {
   /** The servers that were taken in, or are back. */
   readonly servers: readonly string[];
   readonly notes: readonly string[];
-  /** The texts of files before and after, by file; undefined for none. */
-  readonly changes: readonly Change[];
-}
-
-interface Change {
-  readonly file: string;
-  readonly before: string | undefined;
-  readonly after: string | undefined;
+  /** With `--dry-run` a diff of each file. */
+  readonly diffs: readonly string[];
 }
 
 export interface WrapOptions {
   readonly dryRun?: boolean;
-  /** How a client starts the gateway. Default: `npx -y byref`; on Windows, where `npx` is a script, by `cmd`. */
-  readonly command?: readonly string[];
   /** Default: the one that this runs on. */
   readonly platform?: NodeJS.Platform;
   /** Names of servers that stay outside. Throws `not_found` for a name that the file does not have. */
@@ -58,7 +48,8 @@ export interface WrapOptions {
  */
 export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
   const { dryRun = false, platform = process.platform, except = [] } = options;
-  const { command = platform === "win32" ? ["cmd", "/c", ...NPX] : NPX } = options;
+  // On Windows, `npx` is a script.
+  const command = platform === "win32" ? ["cmd", "/c", ...NPX] : NPX;
   const client = readClientFile(name);
   const { file, mode, groups } = client;
   const copy = copyOf(client);
@@ -94,7 +85,6 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
     );
     taken.push(...added);
     notes.push(...added.flatMap((one) => notesOn(one, group.servers[one], copy)));
-    if (added.length > 0) notes.push(...noteOnAllowed(client, gateway));
     const entryOptions = { command, copy, servers: inside, except: excepted };
     const entry = entryFor(group, entryOptions, own === undefined ? undefined : there[own]);
     const isUsed = own !== undefined || added.length > 0;
@@ -102,12 +92,11 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
   }
   const isCopied = before === undefined || before.text === source.text;
   if (isCopied && isDeepStrictEqual(parse(text), parse(client.text)))
-    return { file, outcome: "unchanged", servers: taken, notes, changes: [] };
+    return { file, outcome: "unchanged", servers: taken, notes, diffs: [] };
 
-  const changes = [
-    { file: copy, before: before?.text, after: source.text },
-    { file, before: client.text, after: text },
-  ];
+  const diffs = dryRun
+    ? [diffOf(copy, before?.text, source.text), diffOf(file, client.text, text)]
+    : [];
   const earlier = before === undefined ? earlierCopy(client) : undefined;
   if (earlier !== undefined) notes.push(`${copy} was there, and is kept as ${earlier}.`);
   if (!dryRun) {
@@ -116,7 +105,7 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
     writeAtomically(copy, source.bytes, mode);
     writeAtomically(file, withText(client, text).bytes, mode);
   }
-  return { file, outcome: "wrapped", servers: taken, notes, changes };
+  return { file, outcome: "wrapped", servers: taken, notes, diffs };
 }
 
 /**
@@ -129,23 +118,22 @@ export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): 
   const copy = copyOf(client);
   if (!isWrapped(client)) {
     const notes = ["It has no entry that byref mcp wrap wrote."];
-    return { file, outcome: "unchanged", servers: [], notes, changes: [] };
+    return { file, outcome: "unchanged", servers: [], notes, diffs: [] };
   }
   const original = copyFor(client);
   const source = unwrapped(client, original);
   const isMerged = source !== original;
   const notes = isMerged ? ["It has changed since it was wrapped: those changes stay."] : [];
-  const changes = [
-    { file, before: client.text, after: source.text },
-    { file: copy, before: original.text, after: undefined },
-  ];
+  const diffs = dryRun
+    ? [diffOf(file, client.text, source.text), diffOf(copy, original.text, undefined)]
+    : [];
   if (!dryRun) {
     refuseIfChanged(client);
     writeAtomically(file, source.bytes, mode);
     rmSync(copy);
   }
   const servers = original.groups.flatMap(({ path }) => Object.keys(serversAt(source.text, path)));
-  return { file, outcome: isMerged ? "merged" : "unwrapped", servers, notes, changes };
+  return { file, outcome: isMerged ? "merged" : "unwrapped", servers, notes, diffs };
 }
 
 const NPX = ["npx", "-y", "byref"];
@@ -203,10 +191,27 @@ function refuseIfChanged({ file, bytes }: ClientFile): void {
   throw new ByrefError("conflict", `${file} was changed in the meantime. Run this again.`);
 }
 
-/** Returns the report as lines for a person, for a dry run with a diff of each file. */
+/**
+ * Writes a file so that another process sees the old or the new content, also after a crash. The file has the mode
+ * under any umask. A link at its place is replaced.
+ */
+function writeAtomically(file: string, content: Uint8Array, mode: number): void {
+  const draft = `${file}.${process.pid}.tmp`;
+  // An earlier process of this number may have left one. A link is never followed.
+  rmSync(draft, { force: true });
+  try {
+    writeFileSync(draft, content, { flag: "wx", mode: 0o600, flush: true });
+    chmodSync(draft, mode & 0o777);
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}
+
+/** Returns the report as lines for a person. */
 export function linesOf(report: WrapReport, dryRun: boolean): string {
-  const { notes, changes } = report;
-  return [summaryOf(report, dryRun), ...notes, ...(dryRun ? changes.map(diffOf) : [])].join("\n");
+  return [summaryOf(report, dryRun), ...report.notes, ...report.diffs].join("\n");
 }
 
 function summaryOf({ file, servers, outcome }: WrapReport, dryRun: boolean): string {
@@ -222,7 +227,7 @@ function summaryOf({ file, servers, outcome }: WrapReport, dryRun: boolean): str
   }
 }
 
-function diffOf({ file, before, after }: Change): string {
+function diffOf(file: string, before: string | undefined, after: string | undefined): string {
   if (before === undefined) return `+++ ${file} would be written, with the original.`;
   if (after === undefined) return `--- ${file} would be removed.`;
   const { diff: lines, more = 0 } = lineDiffs.diffOf(before, after, limits.maxDiffLines);

@@ -6,7 +6,6 @@ import { gatewayServer, publish } from "../gateway-server.ts";
 import { GatewayState } from "../gateway-state.ts";
 import * as limits from "../gateway-limits.ts";
 import type { LocalTools } from "../offered-items.ts";
-import { WaitingCalls } from "../running-call.ts";
 import { mcpFetch } from "../../../mcp/src/mcp-fetch.ts";
 import {
   type AgentContext,
@@ -28,7 +27,7 @@ import {
 import { Recent, type VariableStore, json } from "../../../../src/internal.ts";
 import { toolCalls, turnAgents } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
-import type { ListKeeper } from "../tool-lists.ts";
+import type { Said } from "../tool-lists.ts";
 import type { Context } from "hono";
 import * as z from "zod";
 import { ByrefError } from "../../../../src/errors.ts";
@@ -37,16 +36,12 @@ import { ByrefError } from "../../../../src/errors.ts";
 class ConversationGateway {
   readonly #context: contexts.ConversationContext;
   readonly #open = new Map<string, OpenGateway>();
-  readonly #waiting = new WaitingCalls();
   readonly #state: GatewayState;
   #lastError: unknown;
 
   constructor(context: contexts.ConversationContext) {
     this.#context = context;
-    const id = crypto.randomUUID();
     this.#state = new GatewayState(context.sql, {
-      // Calls of an earlier instance of the object were cut off.
-      owner: { id, isAlive: (other) => other === id },
       log,
       // Data that a model has read before its first call counts, too.
       prepareMeta: () => context.wake(),
@@ -105,10 +100,8 @@ class ConversationGateway {
       store,
       tools,
       open: transportTo,
-      journal: this.#state,
-      taint: this.#state.taint,
-      statistics: this.#state,
-      lists: toolLists,
+      state: this.#state,
+      lists,
       log,
       queries: (wrap) => context.queries?.toolsFor(wrap),
       ...(agent && { local: toolsOf(agent, asked) }),
@@ -119,14 +112,7 @@ class ConversationGateway {
       context.deletion
         .stoppably((stop) => call({ ...given, signal: AbortSignal.any([given.signal, stop]) }))
         .finally(() => context.settle());
-    const { approvals } = this.#state;
-    // Nothing is signed before a call, which creates the conversation.
-    const key =
-      context.data === undefined
-        ? crypto.getRandomValues(new Uint8Array(32))
-        : this.#state.signingKey();
-    const serving = { key, waiting: this.#waiting, approvals };
-    const handler = createMcpHandler(({ era }) => gatewayServer(gateway, serving, era), {
+    const handler = createMcpHandler(({ era }) => gatewayServer(gateway, era), {
       maxSubscriptions: limits.maxGatewaySubscriptions,
       onerror: (error) => {
         this.#lastError = error;
@@ -188,9 +174,9 @@ function serversFor(
 }
 
 /** Each server has its own headers: nothing of the client's request is passed on. */
-function transportTo({ address }: ServerConfiguration) {
+function transportTo({ address }: ServerConfiguration, kind?: "sse") {
   if (!("url" in address)) throw new Error("A Worker starts no programs.");
-  if (address.isSse === true) throw new Error("A Worker knows no transport of 2024-11-05.");
+  if (kind === "sse") throw new Error("A Worker knows no transport of 2024-11-05.");
   const requestInit = { headers: { ...address.headers } };
   return new StreamableHTTPClientTransport(new URL(address.url), { requestInit, fetch: mcpFetch });
 }
@@ -207,17 +193,8 @@ function isCall(message: Json): boolean {
   return messages.some((one) => json.isJsonObject(one) && one.method === "tools/call");
 }
 
-const MAX_LISTS = 256;
-const instructions = new Recent<string>(MAX_LISTS);
-const known = new Recent<NonNullable<ReturnType<ListKeeper["read"]>>>(MAX_LISTS);
-
-/** Keeps lists of tools for the lifetime of the isolate: another conversation need not wait for the servers. */
-const toolLists: ListKeeper = {
-  read: (key) => known.get(key),
-  write: (key, tools) => known.set(key, tools),
-  readInstructions: (key) => instructions.get(key),
-  writeInstructions: (key, text) => instructions.set(key, text),
-};
+/** Lists of tools for the lifetime of the isolate: another conversation need not wait for the servers. */
+const lists = new Recent<Said>(256);
 
 /** Sent by clients of the protocol; the library reads them. */
 const header = parameters.text.optional();
