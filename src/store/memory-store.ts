@@ -2,7 +2,7 @@ import { copyOf, joinBytes } from "../value/bytes.ts";
 import type { Chunks } from "./bytes/chunks.ts";
 import type { Stored, StoredBody } from "./bytes/content.ts";
 import type { Garbage } from "./bytes/garbage.ts";
-import { changedEntry, isListed } from "./metadata.ts";
+import { isListed } from "./metadata.ts";
 import type { Tombstone, VariableInfo } from "./variable.ts";
 import type { StoreOptions } from "./store-state.ts";
 import { VariableStore } from "./variables.ts";
@@ -20,15 +20,16 @@ export class MemoryStore extends VariableStore {
   }
 }
 
-/** Rows that are lost with the process. Cost of a transaction: linear in what it changes, and in the tombstones. */
+/** Rows that are lost with the process. Cost of a transaction: linear in what it changes. */
 class MemoryRows implements Rows {
   readonly #rows = new Map<string, Row>();
   readonly #chunks = new Map<string, readonly Chunk[]>();
   readonly #garbage = new Map<string, StoredBody>();
   readonly #versions = new Map<string, KeptVersion>();
-  /** Their order is their age. */
-  #tombstones = new Map<string, Tombstone>();
-  #numbers: Readonly<Record<string, number>> = {};
+  /** By name, with a number that is greater for a newer one. */
+  readonly #tombstones = new Map<string, { readonly tombstone: Tombstone; readonly age: number }>();
+  #newest = 0;
+  readonly #meta = new Map<"numbers", Readonly<Record<string, number>>>();
   /** What takes back the changes of the open transaction, newest last. */
   #undo: (() => void)[] | undefined;
 
@@ -64,7 +65,6 @@ class MemoryRows implements Rows {
     get: (name, version) => this.#versions.get(`${name} ${version}`),
     add: (kept) => this.#set(this.#versions, `${kept.info.name} ${kept.info.version}`, kept),
     remove: (name, version) => this.#set(this.#versions, `${name} ${version}`, undefined),
-    forget: () => undefined,
   };
 
   entries(): readonly Entry[] {
@@ -97,52 +97,51 @@ class MemoryRows implements Rows {
   }
 
   change(info: VariableInfo): void {
-    this.#change(info.name, (row) => ({ ...row, info, entry: changedEntry(row.entry, info) }));
+    const { pinned, expiresAt } = info;
+    const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
+    this.#change(info.name, ({ entry }) => ({ info, entry: { ...entry, pinned, expiresAtMs } }));
   }
 
   remove(name: string): void {
     this.#set(this.#rows, name, undefined);
   }
 
-  touch(times: ReadonlyMap<string, number>): void {
-    for (const [name, accessedAtMs] of times) {
-      this.#change(name, ({ entry, ...row }) => {
-        return { ...row, entry: { ...entry, accessedAtMs, writtenAccessMs: accessedAtMs } };
-      });
+  touch(entries: readonly Entry[]): void {
+    for (const { name, accessedAtMs } of entries) {
+      const times = { accessedAtMs, writtenAccessMs: accessedAtMs };
+      this.#change(name, ({ entry }) => ({ entry: { ...entry, ...times } }));
     }
   }
 
   tombstones(): readonly Tombstone[] {
-    return [...this.#tombstones.values()];
+    const all = [...this.#tombstones.values()].sort((one, other) => one.age - other.age);
+    return all.map(({ tombstone }) => tombstone);
   }
 
   addTombstone(tombstone: Tombstone): void {
-    this.removeTombstone(tombstone.name);
-    this.#tombstones.set(tombstone.name, tombstone);
+    this.#set(this.#tombstones, tombstone.name, { tombstone, age: ++this.#newest });
   }
 
   removeTombstone(name: string): void {
-    this.#tombstones.delete(name);
+    this.#set(this.#tombstones, name, undefined);
   }
 
   numbers(): Readonly<Record<string, number>> {
-    return this.#numbers;
+    return this.#meta.get("numbers") ?? {};
   }
 
   saveNumbers(numbers: Readonly<Record<string, number>>): void {
-    this.#numbers = numbers;
+    this.#set(this.#meta, "numbers", numbers);
   }
 
   transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
     if (this.#undo !== undefined) return work();
     const undo: (() => void)[] = [];
-    const [tombstones, numbers] = [new Map(this.#tombstones), this.#numbers];
     this.#undo = undo;
     try {
       return work();
     } catch (error) {
       for (const takeBack of undo.reverse()) takeBack();
-      [this.#tombstones, this.#numbers] = [tombstones, numbers];
       throw error;
     } finally {
       this.#undo = undefined;
@@ -154,7 +153,7 @@ class MemoryRows implements Rows {
   }
 
   /** Without a value, removes the entry. */
-  #set<Value>(map: Map<string, Value>, key: string, value: Value | undefined): void {
+  #set<Key, Value>(map: Map<Key, Value>, key: Key, value: Value | undefined): void {
     const before = map.get(key);
     const put = (one: Value | undefined) =>
       void (one === undefined ? map.delete(key) : map.set(key, one));
@@ -162,8 +161,8 @@ class MemoryRows implements Rows {
     put(value);
   }
 
-  #change(name: string, change: (row: Row) => Row): void {
+  #change(name: string, change: (row: Row) => Partial<Row>): void {
     const row = this.#rows.get(name);
-    if (row !== undefined) this.#set(this.#rows, name, change(row));
+    if (row !== undefined) this.#set(this.#rows, name, { ...row, ...change(row) });
   }
 }

@@ -128,9 +128,6 @@ export class SqlRows implements Rows {
   put({ entry, info, stored }: Row): void {
     replaceRow(this.#sql, "variable", {
       ...columnsOf(info),
-      // More precise than the metadata, which has whole milliseconds.
-      created_at: entry.createdAtMs,
-      accessed_at: entry.accessedAtMs,
       seq: entry.seq,
       run: entry.run ?? null,
       input_digest: entry.inputDigest ?? null,
@@ -151,34 +148,28 @@ export class SqlRows implements Rows {
     this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
   }
 
-  touch(times: ReadonlyMap<string, number>): void {
-    for (const [name, timeMs] of times) {
-      this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, timeMs, name);
+  touch(entries: readonly Entry[]): void {
+    for (const { name, accessedAtMs } of entries) {
+      this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, accessedAtMs, name);
     }
   }
 
   tombstones(): readonly Tombstone[] {
-    if (!this.#tombstones.exists) return [];
     // `addTombstone` wrote these rows. Earlier versions kept inputs of up to `maxRecordBytes`.
     const most = 2 * limits.maxListedInputBytes;
-    return this.#sql
-      .all(
-        `SELECT CASE WHEN octet_length(data) <= ${most} THEN data
-           ELSE json_remove(data, '$.input') END AS data FROM tombstone ORDER BY seq`,
-      )
+    const data = `CASE WHEN octet_length(data) <= ${most} THEN data
+      ELSE json_remove(data, '$.input') END AS data`;
+    return this.#tombstones
+      .all(data, "ORDER BY seq")
       .map((row) => parseExactly(textIn(row, "data")) as unknown as Tombstone);
   }
 
   addTombstone(tombstone: Tombstone): void {
-    this.#tombstones.create();
-    replaceRow(this.#sql, "tombstone", {
-      name: tombstone.name,
-      data: JSON.stringify(tombstone),
-    });
+    this.#tombstones.put({ name: tombstone.name, data: JSON.stringify(tombstone) });
   }
 
   removeTombstone(name: string): void {
-    this.#sql.run(`DELETE FROM tombstone WHERE name = ?`, name);
+    this.#tombstones.remove({ name });
   }
 
   numbers(): Readonly<Record<string, number>> {
@@ -205,21 +196,10 @@ export class SqlRows implements Rows {
 
 /** The values that `put` wrote, in the order of `ENTRY_COLUMNS`. */
 type EntryValues = readonly [
-  name: string,
-  seq: number,
-  version: number,
-  type: VariableInfo["type"],
-  bytes: number,
-  chars: number,
-  createdAtMs: number,
-  accessedAtMs: number,
-  expiresAtMs: number | null,
-  pinned: number,
-  visibility: string,
-  run: string | null,
-  tool: string | null,
-  inputDigest: string | null,
-  madeOf: string | null,
+  ...[name: string, seq: number, version: number, type: VariableInfo["type"]],
+  ...[bytes: number, chars: number, createdAtMs: number, accessedAtMs: number],
+  ...[expiresAtMs: number | null, pinned: number, visibility: string, run: string | null],
+  ...[tool: string | null, inputDigest: string | null, madeOf: string | null],
 ];
 
 function entryOf(values: EntryValues): Entry {

@@ -1,4 +1,4 @@
-import { firstRow, LateTable, replaceRow, type Sql, textIn } from "../rows/sql.ts";
+import { LateTable, type Sql, textIn } from "../rows/sql.ts";
 import type { StoredBody } from "./content.ts";
 
 /**
@@ -14,35 +14,27 @@ export interface Garbage {
 }
 
 export class SqlGarbage implements Garbage {
-  readonly #sql: Sql;
   readonly #table: LateTable;
 
   constructor(sql: Sql) {
-    this.#sql = sql;
-    this.#table = new LateTable(
-      sql,
-      "garbage",
-      `(id TEXT PRIMARY KEY, location TEXT) WITHOUT ROWID`,
-    );
+    const columns = `(id TEXT PRIMARY KEY, location TEXT) WITHOUT ROWID`;
+    this.#table = new LateTable(sql, "garbage", columns);
   }
 
   add({ id, location }: StoredBody): void {
-    this.#table.create();
-    replaceRow(this.#sql, "garbage", { id, location });
+    this.#table.put({ id, location });
   }
 
   remove(id: string): void {
-    if (this.#table.exists) this.#sql.run(`DELETE FROM garbage WHERE id = ?`, id);
+    this.#table.remove({ id });
   }
 
   has(id: string): boolean {
-    if (!this.#table.exists) return false;
-    return firstRow(this.#sql, `SELECT 1 AS found FROM garbage WHERE id = ?`, id) !== undefined;
+    return this.#table.all("1", "WHERE id = ?", id).length > 0;
   }
 
   all(): readonly StoredBody[] {
-    if (!this.#table.exists) return [];
-    return this.#sql.all(`SELECT id, location FROM garbage`).map((row) => ({
+    return this.#table.all("id, location").map((row) => ({
       id: textIn(row, "id"),
       location: textIn(row, "location") === "r2" ? "r2" : "chunks",
     }));

@@ -28,13 +28,11 @@ export interface KeptGlance {
 
 /** Earlier versions of variables. They are counted in the quota. */
 export interface Versions {
-  /** Oldest first, of each name. Read once, until a change is rolled back. */
+  /** Oldest first, of each name. */
   all(): readonly KeptGlance[];
   get(name: string, version: number): KeptVersion | undefined;
   add(version: KeptVersion): void;
   remove(name: string, version: number): void;
-  /** A rollback may have removed the table. */
-  forget(): void;
 }
 
 /**
@@ -58,10 +56,11 @@ export interface Rows {
   put(row: Row): void;
   change(info: VariableInfo): void;
   remove(name: string): void;
-  /** Writes access times, in milliseconds since 1970, by name. */
-  touch(times: ReadonlyMap<string, number>): void;
+  /** Writes access times. */
+  touch(entries: readonly Entry[]): void;
   /** Oldest first. */
   tombstones(): readonly Tombstone[];
+  /** There must be none of this name. */
   addTombstone(tombstone: Tombstone): void;
   removeTombstone(name: string): void;
   /** The highest numbers used in names, by base. */

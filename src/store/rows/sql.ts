@@ -81,9 +81,26 @@ export class LateTable {
     if (isNew) this.#exists = false;
   }
 
-  get exists(): boolean {
+  /** Reads rows. `rest`: the statement after the name of the table. */
+  all(columns: string, rest = "", ...bindings: readonly SqlValue[]): readonly SqlRow[] {
     this.#exists ??= hasTable(this.#sql, this.#name);
-    return this.#exists;
+    if (!this.#exists) return [];
+    return this.#sql.all(`SELECT ${columns} FROM ${this.#name} ${rest}`, ...bindings);
+  }
+
+  /** Writes a row with these columns. It replaces the one with the same key. */
+  put(row: Readonly<Record<string, SqlValue>>): void {
+    this.create();
+    replaceRow(this.#sql, this.#name, row);
+  }
+
+  /** Removes the rows with these values. */
+  remove(key: Readonly<Record<string, SqlValue>>): void {
+    this.#exists ??= hasTable(this.#sql, this.#name);
+    if (!this.#exists) return;
+    const where = Object.keys(key).map((column) => `${column} = ?`);
+    const statement = `DELETE FROM ${this.#name} WHERE ${where.join(" AND ")}`;
+    this.#sql.run(statement, ...Object.values(key));
   }
 
   create(): void {

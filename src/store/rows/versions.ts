@@ -1,5 +1,5 @@
 import type { KeptGlance, KeptVersion, Versions } from "./rows.ts";
-import { firstRow, LateTable, numberIn, replaceRow, type Sql, type SqlRow, textIn } from "./sql.ts";
+import { LateTable, numberIn, type Sql, type SqlRow, textIn } from "./sql.ts";
 import { bodyColumns, storedFrom } from "./variable-columns.ts";
 import type { VariableInfo } from "../variable.ts";
 
@@ -8,76 +8,52 @@ const COLUMNS = `(name TEXT, version INTEGER, bytes INTEGER NOT NULL, undone INT
    PRIMARY KEY (name, version)) WITHOUT ROWID`;
 
 export class SqlVersions implements Versions {
-  readonly #sql: Sql;
-  #known: KeptGlance[] | undefined;
   readonly #table: LateTable;
 
   constructor(sql: Sql, isNew: boolean) {
-    this.#sql = sql;
     this.#table = new LateTable(sql, "earlier_version", COLUMNS, isNew);
   }
 
   all(): readonly KeptGlance[] {
-    this.#known ??= this.#read();
-    return this.#known;
+    return this.#table.all("name, version, bytes, undone", "ORDER BY name, version").map((row) => ({
+      name: textIn(row, "name"),
+      version: numberIn(row, "version"),
+      bytes: numberIn(row, "bytes"),
+      isUndone: isUndone(row),
+    }));
   }
 
   get(name: string, version: number): KeptVersion | undefined {
-    if (!this.#table.exists) return undefined;
-    const row = firstRow(
-      this.#sql,
-      `SELECT * FROM earlier_version WHERE name = ? AND version = ?`,
-      name,
-      version,
-    );
+    const [row] = this.#table.all("*", "WHERE name = ? AND version = ?", name, version);
     if (row === undefined) return undefined;
-    const { isUndone } = glanceFrom(row);
     // `add` wrote it.
     const info = JSON.parse(textIn(row, "info")) as VariableInfo;
-    return { info, stored: storedFrom(row), isUndone };
+    return { info, stored: storedFrom(row), isUndone: isUndone(row) };
   }
 
   add({ info, stored, isUndone }: KeptVersion): void {
-    const all = [...this.all()];
-    this.#table.create();
-    const { name, version } = info;
-    const { bytes } = stored;
-    replaceRow(this.#sql, "earlier_version", {
-      name,
-      version,
-      bytes,
+    this.#table.put({
+      name: info.name,
+      version: info.version,
+      bytes: stored.bytes,
       undone: isUndone ? 1 : 0,
       media_type: stored.mediaType,
       count: stored.count,
       info: JSON.stringify(info),
       ...bodyColumns(stored),
     });
-    this.#known = [...all, { name, version, bytes, isUndone }];
   }
 
   remove(name: string, version: number): void {
-    this.#known = this.all().filter((one) => one.name !== name || one.version !== version);
-    this.#sql.run(`DELETE FROM earlier_version WHERE name = ? AND version = ?`, name, version);
+    this.#table.remove({ name, version });
   }
 
+  /** A rollback may have removed the table. */
   forget(): void {
-    this.#known = undefined;
     this.#table.forget();
-  }
-
-  #read(): KeptGlance[] {
-    if (!this.#table.exists) return [];
-    return this.#sql
-      .all(`SELECT name, version, bytes, undone FROM earlier_version ORDER BY name, version`)
-      .map(glanceFrom);
   }
 }
 
-function glanceFrom(row: SqlRow): KeptGlance {
-  return {
-    name: textIn(row, "name"),
-    version: numberIn(row, "version"),
-    bytes: numberIn(row, "bytes"),
-    isUndone: numberIn(row, "undone") === 1,
-  };
+function isUndone(row: SqlRow): boolean {
+  return numberIn(row, "undone") === 1;
 }
