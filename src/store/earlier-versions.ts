@@ -43,28 +43,28 @@ export class EarlierVersions {
   /** The version that an undo restores. */
   undoable(name: string): KeptVersion | undefined {
     const newest = this.of(name).findLast(({ isUndone }) => !isUndone);
-    return newest && this.#rows.versions.get(name, newest.version);
+    return newest && this.#rows.versions.get({ name, version: newest.version });
   }
 
   /** Keeps a version, and drops the oldest ones of its variable. Its body must not be released. */
-  add(kept: KeptVersion): void {
-    const { info, stored, isUndone } = kept;
+  add({ info, stored, isUndone }: Pick<KeptVersion, "info" | "stored" | "isUndone">): void {
     if (this.#most === 0) return this.#values.bodies.release(stored.body);
     const { name, version } = info;
-    this.#all = [...this.all, { name, version, bytes: stored.bytes, isUndone }];
-    this.#rows.versions.add(kept);
+    const glance = { name, version, bytes: stored.bytes, isUndone };
+    this.#all = [...this.all, glance];
+    this.#rows.versions.put({ name, version }, { ...glance, info, stored });
     this.drop(this.of(name).slice(0, -this.#most));
   }
 
   /** Removes a version whose body belongs to the variable again. */
-  take({ info: { name, version } }: KeptVersion): void {
+  take({ name, version }: KeptGlance): void {
     this.#all = this.all.filter((one) => one.name !== name || one.version !== version);
-    this.#rows.versions.remove(name, version);
+    this.#rows.versions.remove({ name, version });
   }
 
   drop(versions: readonly KeptGlance[]): void {
     for (const { name, version } of versions) {
-      const kept = this.#rows.versions.get(name, version);
+      const kept = this.#rows.versions.get({ name, version });
       if (kept === undefined) continue;
       this.#values.bodies.release(kept.stored.body);
       this.take(kept);
@@ -83,7 +83,7 @@ export class EarlierVersions {
 
   /** Opens a version for reading. */
   earlier(name: string, version: number): EarlierVersion | undefined {
-    const kept = this.#rows.versions.get(name, version);
+    const kept = this.#rows.versions.get({ name, version });
     if (kept === undefined) return undefined;
     const { info, stored } = kept;
     const value = () => new StoredValue(stored, this.#values);

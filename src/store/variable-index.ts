@@ -30,6 +30,8 @@ export class VariableIndex {
   #lastAccessMs = 0;
   /** The newest seq of all writes, including rolled back ones. */
   #newestSeq = 0;
+  /** The entries before a rollback, which does not undo reads. */
+  #forgotten: ReadonlyMap<string, Entry> | undefined;
   #tombstones: Map<string, Tombstone> | undefined;
   #numbers: Map<string, number> | undefined;
   /** Metadata that was listed lately, by name. Each model call requests the same list. */
@@ -92,9 +94,10 @@ export class VariableIndex {
   change(info: VariableInfo): void {
     const entry = this.get(info.name);
     if (entry === undefined) return;
-    this.#load().set(info.name, { ...entry, pinned: info.pinned, ...expiryIn(info) });
+    const changed = { ...entry, pinned: info.pinned, ...expiryIn(info) };
+    this.#load().set(info.name, changed);
     this.#listed.delete(info.name);
-    this.#rows.change(info);
+    this.#rows.change(info, changed);
   }
 
   /** Records an access in memory and returns the changed entry. */
@@ -107,10 +110,9 @@ export class VariableIndex {
 
   /** Writes access times to the rows. */
   touch(entries: readonly Entry[]): void {
-    this.#rows.touch(entries);
-    for (const entry of entries) {
-      this.#load().set(entry.name, { ...entry, writtenAccessMs: entry.accessedAtMs });
-    }
+    const touched = entries.map((entry) => ({ ...entry, writtenAccessMs: entry.accessedAtMs }));
+    for (const entry of touched) this.#load().set(entry.name, entry);
+    this.#rows.touch(touched);
   }
 
   /** Returns the current metadata of a variable. */
@@ -161,7 +163,7 @@ export class VariableIndex {
   addTombstone(tombstone: Tombstone): void {
     this.removeTombstone(tombstone.name);
     this.#graves.set(tombstone.name, tombstone);
-    this.#rows.addTombstone(tombstone);
+    this.#rows.tombstones.put({ name: tombstone.name }, tombstone);
     for (const oldest of this.#graves.keys()) {
       if (this.#graves.size <= limits.maxItems) break;
       this.removeTombstone(oldest);
@@ -169,7 +171,7 @@ export class VariableIndex {
   }
 
   removeTombstone(name: string): void {
-    if (this.#graves.delete(name)) this.#rows.removeTombstone(name);
+    if (this.#graves.delete(name)) this.#rows.tombstones.remove({ name });
   }
 
   /** The highest number used for each base. Numbers are not reused, even after a delete. */
@@ -193,6 +195,7 @@ export class VariableIndex {
 
   /** Call it after a rollback. */
   forget(): void {
+    this.#forgotten = this.#entries ?? this.#forgotten;
     this.#entries = undefined;
     this.#tombstones = undefined;
     this.#numbers = undefined;
@@ -207,12 +210,17 @@ export class VariableIndex {
     this.#entries = new Map();
     this.#bytes = 0;
     this.#lastAccessMs = 0;
-    for (const entry of entries) this.#add(entry);
+    for (const entry of entries) {
+      const { seq, accessedAtMs } = this.#forgotten?.get(entry.name) ?? entry;
+      const isRead = seq === entry.seq && accessedAtMs > entry.accessedAtMs;
+      this.#add(isRead ? { ...entry, accessedAtMs } : entry);
+    }
+    this.#forgotten = undefined;
     return this.#entries;
   }
 
   get #graves(): Map<string, Tombstone> {
-    this.#tombstones ??= new Map(this.#rows.tombstones().map((one) => [one.name, one]));
+    this.#tombstones ??= new Map(this.#rows.tombstones.all().map((one) => [one.name, one]));
     return this.#tombstones;
   }
 

@@ -5,21 +5,16 @@ import { visibilityText } from "../../../src/internal.ts";
 import type { LineOf, TransferRecord } from "./transfer-format.ts";
 import { dataRecords } from "./variable-records.ts";
 
-export type TransferFiles = ReturnType<typeof filesIn>;
-
-/** Undefined without a bucket. */
-export function transferFilesOf({
-  env,
-  prefix,
-}: contexts.ConversationContext): TransferFiles | undefined {
+/**
+ * Exports files from a conversation's folder in the bucket, and imports them into another one. Undefined without a
+ * bucket.
+ */
+export function transferFilesOf({ env, prefix }: contexts.ConversationContext) {
   const { BLOBS: bucket }: Partial<appEnv.Bindings> = env;
   return bucket === undefined ? undefined : filesIn(bucket, prefix);
 }
 
-/**
- * Exports files from a conversation's folder in the bucket, and imports them into another one. `prefix`: the start of all
- * keys of the conversation.
- */
+/** `prefix`: the start of all keys of the conversation. */
 function filesIn(bucket: R2Bucket, prefix: string) {
   const files = new R2Files(bucket, prefix);
   const keyOf = (path: string) => `${prefix}files/${toolFiles.filePathIn(path)}`;

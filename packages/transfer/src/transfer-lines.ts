@@ -66,13 +66,17 @@ async function* bytesOf(
 ): AsyncGenerator<Uint8Array, undefined> {
   const digest = new Sha256Stream();
   const encoder = new TextEncoder();
-  let count = 0;
+  // With the header.
+  let count = 1;
   let held = "";
   const lineOf = (line: Line) => `${JSON.stringify(line)}\n`;
   try {
-    for await (const line of linesTo(open())) {
-      held += lineOf(line);
+    const { id, title, createdAt, records, requireUnchanged } = open();
+    held = lineOf({ type: "byref", version: TRANSFER_VERSION, id, title, createdAt });
+    for await (const record of records) {
+      held += lineOf(record);
       count++;
+      requireUnchanged();
       if (held.length < SENT_BYTES) continue;
       const bytes = encoder.encode(held);
       held = "";
@@ -91,15 +95,6 @@ async function* bytesOf(
   const seal = await sealing?.(sha256);
   yield encoder.encode(lineOf({ type: "end", records: count, sha256, seal }));
   return undefined;
-}
-
-async function* linesTo(source: FileSource): AsyncGenerator<Line> {
-  const { id, title, createdAt, records, requireUnchanged } = source;
-  yield { type: "byref", version: TRANSFER_VERSION, id, title, createdAt };
-  for await (const record of records) {
-    yield record;
-    requireUnchanged();
-  }
 }
 
 /**

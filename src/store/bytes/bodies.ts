@@ -14,7 +14,7 @@ export interface Bucket {
 /**
  * Stores the bytes of values that do not fit into their rows: in chunk rows, or in the bucket. Each body
  * has a unique id and never changes; a variable's row refers to it. Bodies without a row are recorded as
- * garbage in the same SQLite (`garbage.ts`), so that a crash leaves bytes to sweep but never a partial
+ * garbage in the same SQLite (`Rows`), so that a crash leaves bytes to sweep but never a partial
  * value.
  */
 export class Bodies {
@@ -64,7 +64,7 @@ export class Bodies {
   begin(location: StoredBody["location"]): StoredBody {
     const body = { location, id: this.#newId() };
     this.keep(body);
-    this.#rows.garbage.add(body);
+    this.#rows.garbage.put({ id: body.id }, body);
     return body;
   }
 
@@ -86,11 +86,11 @@ export class Bodies {
 
   /** Removes the body from the garbage. Throws `bad_value` if another row refers to it, or if it was swept. */
   #claim(body: StoredBody): void {
-    if (!this.#rows.garbage.has(body.id)) {
+    if (this.#rows.garbage.get({ id: body.id }) === undefined) {
       const message = "A streamed value can be saved once, and soon; send it again.";
       throw new ByrefError("bad_value", message);
     }
-    this.#rows.garbage.remove(body.id);
+    this.#rows.garbage.remove({ id: body.id });
   }
 
   /** Protects a body that is about to be committed from the sweep until it is dropped. */
@@ -120,7 +120,7 @@ export class Bodies {
   release(body: Body): void {
     if (!isStored(body)) return;
     if (body.location === "chunks" && !this.#isInUse(body)) this.#rows.chunks.remove(body.id);
-    else this.#rows.garbage.add(body);
+    else this.#rows.garbage.put({ id: body.id }, body);
   }
 
   /** Protects the body from the sweep until the returned function is called. */
@@ -162,7 +162,7 @@ export class Bodies {
     this.#rows.transaction(() => {
       for (const { location, id } of bodies) {
         if (location === "chunks") this.#rows.chunks.remove(id);
-        this.#rows.garbage.remove(id);
+        this.#rows.garbage.remove({ id });
       }
     });
     return !this.hasGarbage();

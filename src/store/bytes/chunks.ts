@@ -15,24 +15,20 @@ export interface Chunks {
   remove(id: string): void;
 }
 
-export class SqlChunks implements Chunks {
-  readonly #sql: Sql;
-  readonly #table: LateTable;
-
+export class SqlChunks extends LateTable implements Chunks {
   constructor(sql: Sql) {
-    this.#sql = sql;
-    this.#table = new LateTable(sql, "chunk", CHUNK_COLUMNS);
+    super(sql, "chunk", CHUNK_COLUMNS);
   }
 
   write(id: string, start: number, bytes: Uint8Array): void {
-    this.#table.create();
+    this.create();
     let offset = start;
     for (const chunk of piecesOf(bytes, limits.maxRecordBytes)) {
       // SQLite copies the whole buffer, so a view of a larger buffer needs its own.
       const isWhole =
         chunk.buffer instanceof ArrayBuffer && chunk.length === chunk.buffer.byteLength;
       const buffer = isWhole ? chunk.buffer : copyOf(chunk).buffer;
-      this.#sql.run(`INSERT INTO chunk (id, start, bytes) VALUES (?, ?, ?)`, id, offset, buffer);
+      this.sql.run(`INSERT INTO chunk (id, start, bytes) VALUES (?, ?, ?)`, id, offset, buffer);
       offset += chunk.length;
     }
   }
@@ -40,7 +36,7 @@ export class SqlChunks implements Chunks {
   read(id: string, from: number, to: number): Uint8Array {
     const end = Math.min(to, Number.MAX_SAFE_INTEGER);
     // SQLite returns only the requested part of the first and the last row.
-    const rows = this.#sql.all(
+    const rows = this.sql.all(
       `SELECT substr(bytes, max(? - start, 0) + 1, ? - max(start, ?)) AS bytes
        FROM chunk WHERE id = ? AND start > ? AND start < ? ORDER BY start`,
       from,
@@ -56,12 +52,7 @@ export class SqlChunks implements Chunks {
   }
 
   remove(id: string): void {
-    this.#sql.run(`DELETE FROM chunk WHERE id = ?`, id);
-  }
-
-  /** A rollback may have removed the table. */
-  forget(): void {
-    this.#table.forget();
+    this.sql.run(`DELETE FROM chunk WHERE id = ?`, id);
   }
 }
 

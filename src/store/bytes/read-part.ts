@@ -123,7 +123,7 @@ export class StoredValue {
     const work = this.#work;
     if (this.#format !== "text") {
       const slice = (bounds: Bounds) => this.#elements(bounds);
-      const spans = () => this.#elementsIn(0, this.#stored.bytes, limits.maxRecordBytes);
+      const spans = () => this.#elementsIn(0, this.#stored.bytes);
       return readElements({ count, work, slice, spans }, path);
     }
     const [first, ...rest] = path;
@@ -165,7 +165,8 @@ export class StoredValue {
 
   async #collect(from: number, to: number): Promise<Json[]> {
     const found: Json[] = [];
-    for await (const elements of this.#elementsIn(from, to, Infinity, MAX_SPAN_BYTES))
+    const most = { atOnce: Infinity, chars: MAX_SPAN_BYTES };
+    for await (const elements of this.#elementsIn(from, to, most))
       for (const element of elements) found.push(element);
     return found;
   }
@@ -177,8 +178,7 @@ export class StoredValue {
   async *#elementsIn(
     from: number,
     to: number,
-    atOnce: number,
-    maxChars = Infinity,
+    { atOnce, chars: maxChars } = { atOnce: 0, chars: Infinity },
   ): AsyncGenerator<readonly Json[], undefined> {
     const linesOf = this.#format === "json" ? undefined : await this.#lineReader();
     let chars = 0;
@@ -191,7 +191,7 @@ export class StoredValue {
     return undefined;
   }
 
-  /** Yields the bytes of each marked span. One read of at least `atOnce` bytes serves several. */
+  /** Yields the bytes of each marked span. One read serves those in `atOnce` bytes. */
   async *#spans(
     [from, to]: readonly [from: number, to: number],
     atOnce: number,
