@@ -8,6 +8,7 @@ import {
   jsonContent,
   locationOf,
   RECORDS_TYPE,
+  type Stored,
   type StoredBody,
   storedOf,
 } from "./bytes/content.ts";
@@ -108,7 +109,7 @@ export class Batch {
         const { write, content, after } = draft;
         if (isExtension(write)) {
           const name = String(write.name);
-          const expected = after.draft === undefined ? after.seq : seqs.get(after.draft);
+          const expected = typeof after === "object" ? seqs.get(after) : after;
           if (state.alive(name)?.seq !== expected) throw changedMeanwhile(name);
         }
         const info = putVariable(state, { write, content, kept });
@@ -125,69 +126,64 @@ export class Batch {
     if (draft !== undefined && !isExtension(write)) return draft;
     requireTarget(write);
     const { bodies } = this.#state;
-    const lines = areRecords(write.value) ? await this.#withLines(write, index) : undefined;
-    if (lines !== undefined) return lines;
-    const { value, after } = isExtension(write) ? await this.#base(write, index) : NO_BASE;
-    const content = await this.#contentOf(write, value);
-    if (!bodies.belongsInBucket(content)) return { write, content, after };
-    const stored = await bodies.toBucket(content);
-    this.#keep(stored);
-    return { write, content: stored, after };
+    const base = isExtension(write) ? this.#base(write, index) : undefined;
+    let content = await this.#contentOf(write, base);
+    if (bodies.belongsInBucket(content)) content = await bodies.toBucket(content);
+    this.#keep(content);
+    return { write, content, after: base?.after };
   }
 
-  /** Adds the lines of records to those of a variable, as NDJSON, without reading them as values. */
-  async #withLines(write: Write, index: number): Promise<Draft | undefined> {
-    const { name, value, mode, path = [] } = write;
-    if (!areRecords(value) || mode !== "append" || path.length > 0 || typeof name !== "string") {
-      return undefined;
+  /** Creates the content to store. Rejects with `bad_value`, `bad_path` or `limit_exceeded`. */
+  async #contentOf(write: Write, base: Base | undefined): Promise<Content> {
+    const { value, path = [], mode = "replace" } = write;
+    if (!(value instanceof Content)) {
+      if (!isExtension(write)) return jsonContent(value);
+      return jsonContent(valueWithin(await base?.value(), path, { mode, value }));
     }
-    const isFirst = this.#drafts.slice(0, index).every((draft) => draft.write.name !== name);
-    const state = this.#state;
-    const entry = isFirst ? state.alive(name) : undefined;
-    const stored = entry && state.rows.stored(name);
-    if (entry === undefined || stored === undefined || !isOfLines(stored)) return undefined;
-    const release = state.bodies.hold(stored.body);
+    const isWhole = path.length === 0;
+    if (isWhole && (mode === "replace" || mode === "new" || base === undefined)) return value;
+    if (value.about.type === "bytes") {
+      throw new ByrefError("bad_value", "Bytes can only replace a value; use mode=replace.");
+    }
+    const isAddition = isWhole && mode === "append" && isOfLines(storedOf(value));
+    const records = isAddition ? base?.stored() : undefined;
+    if (records !== undefined && isOfLines(records)) return this.#joined(records, value);
+    const added = await this.#valueOf({ write, content: value });
+    return jsonContent(valueWithin(await base?.value(), path, { mode, value: added }));
+  }
+
+  /** Adds records to others, as NDJSON, without reading them as values. */
+  async #joined(records: Stored, added: Content): Promise<Content> {
+    const { bodies } = this.#state;
+    const linesOf = (stored: Stored) => new StoredValue(stored, this.#state).ndjson();
+    const release = bodies.hold(records.body);
     try {
-      const added = new StoredValue(storedOf(value), state);
-      const bytes = joinedLines(new StoredValue(stored, state).ndjson(), added.ndjson());
-      const content = await receive(bytes, RECORDS_TYPE, state.bodies);
-      this.#keep(content);
-      return { write, content, after: { seq: entry.seq } };
+      const lines = joinedLines(linesOf(records), linesOf(storedOf(added)));
+      return await receive(lines, RECORDS_TYPE, bodies);
     } finally {
       release();
     }
   }
 
-  /** Creates the content to store. Rejects with `bad_value`, `bad_path` or `limit_exceeded`. */
-  async #contentOf(write: Write, existing: Json | undefined): Promise<Content> {
-    const { value, path = [], mode = "replace" } = write;
-    if (!(value instanceof Content)) {
-      const whole = isExtension(write) ? valueWithin(existing, path, { mode, value }) : value;
-      return jsonContent(whole);
-    }
-    const replaces =
-      path.length === 0 && (mode === "replace" || mode === "new" || existing === undefined);
-    if (replaces) return value;
-    if (value.about.type === "bytes") {
-      throw new ByrefError("bad_value", "Bytes can only replace a value; use mode=replace.");
-    }
-    const added = await this.#valueOf({ write, content: value });
-    return jsonContent(valueWithin(existing, path, { mode, value: added }));
-  }
-
-  /** Returns the value that the write extends: that of an earlier write of the batch, or the variable's current one. */
-  async #base({ name }: Write, index: number): Promise<Base> {
+  /** Returns what the write extends: an earlier write of the batch, or the variable's current value. */
+  #base({ name }: Write, index: number): Base | undefined {
     const earlier = this.#drafts
       .slice(0, index)
       .findLast(({ write }) => write.name === name && write.mode !== "new");
     if (earlier !== undefined) {
-      return { value: await this.#valueOf(earlier), after: { draft: earlier } };
+      const stored = () => storedOf(earlier.content);
+      return { after: earlier, stored, value: () => this.#valueOf(earlier) };
     }
-    const entry = this.#state.alive(String(name));
-    if (entry === undefined) return NO_BASE;
-    // Does not count as an access: a rejected write leaves no trace.
-    const value = valueIn(await this.#state.readPath(entry, []));
-    return { value, after: { seq: entry.seq } };
+    const state = this.#state;
+    const entry = state.alive(String(name));
+    return (
+      entry && {
+        after: entry.seq,
+        stored: () => state.rows.stored(entry.name),
+        // Does not count as an access: a rejected write leaves no trace.
+        value: async () => valueIn(await state.readPath(entry, [])),
+      }
+    );
   }
 
   async #valueOf({ write, content }: Omit<Draft, "after">): Promise<Json> {
@@ -201,22 +197,16 @@ export class Batch {
 interface Draft {
   readonly write: Write;
   readonly content: Content;
-  readonly after: Predecessor;
+  /** The write whose value an extension contains: a stored one by its seq, or one of the same batch. */
+  readonly after: number | Draft | undefined;
 }
 
-/** The write whose value an extension contains: a stored one by its seq, one of the same batch, or none. */
-interface Predecessor {
-  readonly seq?: number;
-  readonly draft?: Draft;
-}
-
-/** A value that a write extends. */
+/** What a write extends. */
 interface Base {
-  readonly value: Json | undefined;
-  readonly after: Predecessor;
+  readonly after: number | Draft;
+  readonly stored: () => Stored | undefined;
+  readonly value: () => Promise<Json | undefined>;
 }
-
-const NO_BASE: Base = { value: undefined, after: {} };
 
 function changedMeanwhile(name: string): ByrefError {
   return new ByrefError("conflict", `${name} changed while it was extended; try again.`);
@@ -226,10 +216,6 @@ function requireTarget({ name, path = [], mode }: Write): void {
   if (typeof name === "string") requireName(name);
   if (path.length === 0 || (typeof name === "string" && mode !== "new")) return;
   throw new ByrefError("bad_value", "A path cannot be combined with mode=new.");
-}
-
-function areRecords(value: Write["value"]): value is Content {
-  return value instanceof Content && isOfLines(storedOf(value));
 }
 
 /** Returns the result of a batch with one write. */

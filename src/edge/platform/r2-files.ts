@@ -96,7 +96,7 @@ export class R2Files implements Files {
   }
 
   /** A file that can be read. A read rejects with `conflict` if the file has changed. */
-  async find(path: string): Promise<(FileSummary & { readonly open: StoredBytes }) | undefined> {
+  async find(path: string): Promise<FoundFile | undefined> {
     const key = this.#keyOf(path);
     const head = await this.#bucket.head(key);
     if (head === null) return undefined;
@@ -108,14 +108,14 @@ export class R2Files implements Files {
       throw new ByrefError("conflict", `${path} changed while it was read; try again.`);
     };
     const open = { info: { bytes: head.size }, read, close: () => undefined };
-    return { ...this.#summaryOf(head), open };
+    return { ...this.#summaryOf(head), info: infoOf(head), open };
   }
 
-  /** Begins a file of the caller's. It is visible when the upload is complete. */
-  upload(path: string, { mediaType, visibility }: Pick<FileSummary, "mediaType" | "visibility">) {
+  /** Begins a file, by default of the caller's. It is visible when the upload is complete. */
+  upload(path: string, { mediaType, ...write }: FileWrite & Pick<FileSummary, "mediaType">) {
     return new R2Upload(this.#bucket, this.#keyOf(path), {
       httpMetadata: { contentType: mediaType },
-      customMetadata: metadataOf({ visibility, sources: ["caller"] }),
+      customMetadata: metadataOf({ sources: ["caller"], ...write }),
     });
   }
 
@@ -155,6 +155,11 @@ export class R2Files implements Files {
   #keyOf(path: string): string {
     return `${this.#folder}${filePathIn(path)}`;
   }
+}
+
+interface FoundFile extends FileSummary {
+  readonly info: FileInfo;
+  readonly open: StoredBytes;
 }
 
 type OnWrite = (file: { readonly path: string; readonly bytes: number }) => void;

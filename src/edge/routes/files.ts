@@ -130,7 +130,7 @@ function putFile(context: ConversationContext, request: Request, visibility?: Vi
         const found = await files.find(path);
         // A turn has replaced or deleted it, which only a program beside Byref can do.
         if (found === undefined) throw conflict(path);
-        const { open: _, ...file } = found;
+        const { open: _, info: __, ...file } = found;
         return { file, isNew: current === undefined };
       });
     } catch (error) {
