@@ -28,7 +28,7 @@ export function transferFilesOf({ env, prefix }: contexts.ConversationContext) {
   }
 
   /** Writes all of the record's bytes. Rejects with the stream's error. */
-  async function write(record: LineOf<"file">, body: ReadableStream<Uint8Array>): Promise<void> {
+  async function write(record: LineOf<"file">, body: AsyncIterable<Uint8Array>): Promise<void> {
     const { path, type: _, bytes: __, ...labels } = record;
     const upload = files.upload(path, json.compact(labels));
     try {

@@ -159,8 +159,8 @@ export async function readHeader(stream: ReadableStream<Uint8Array>): Promise<Li
   return record;
 }
 
-/** Returns a stream of exactly so many bytes from the lines that follow. */
-export type ReadBytes = (length: number) => ReadableStream<Uint8Array>;
+/** Reads exactly so many bytes from the lines that follow. */
+export type ReadBytes = (length: number) => AsyncIterable<Uint8Array>;
 
 /** Passes each record of a file to `take`, which reads the bytes that follow it. Its errors get the number of the line. */
 export async function readFile(
@@ -176,22 +176,16 @@ export async function readFile(
     }
   }
 
-  function bytes(length: number): ReadableStream<Uint8Array> {
-    let left = length;
-    return new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          if (left === 0) return controller.close();
-          const { value: [, record] = [] } = await records.next();
-          if (record?.type !== "data") throw badImport("A value is incomplete.");
-          const data = decodeBase64(record.base64);
-          left -= data.length;
-          if (data.length === 0 || left < 0) throw badImport("A value's size does not match.");
-          controller.enqueue(data);
-        },
-      },
-      { highWaterMark: 0 },
-    );
+  async function* bytes(length: number): AsyncGenerator<Uint8Array, undefined> {
+    for (let left = length; left > 0;) {
+      const { value: [, record] = [] } = await records.next();
+      if (record?.type !== "data") throw badImport("A value is incomplete.");
+      const data = decodeBase64(record.base64);
+      left -= data.length;
+      if (data.length === 0 || left < 0) throw badImport("A value's size does not match.");
+      yield data;
+    }
+    return undefined;
   }
 }
 
