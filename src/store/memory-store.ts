@@ -1,11 +1,10 @@
 import { copyOf, joinBytes } from "../value/bytes.ts";
-import type { Chunks } from "./bytes/chunks.ts";
 import type { Stored, StoredBody } from "./bytes/content.ts";
 import { isListed } from "./metadata.ts";
 import type { Tombstone, VariableInfo } from "./variable.ts";
 import type { StoreOptions } from "./store-state.ts";
 import { VariableStore } from "./variables.ts";
-import type { Entry, Key, KeptVersion, Row, Rows, Table } from "./rows/rows.ts";
+import type { Chunks, Entry, Key, KeptVersion, Row, Rows, Table } from "./rows/rows.ts";
 
 /** Variables in the memory of this process: for Node, tests and `withToolVariables`. */
 export class MemoryStore extends VariableStore {

@@ -56,7 +56,7 @@ export class StoreTransfer {
    */
   *records(): Generator<ExportedRecord> {
     const { index, versions } = this.#state;
-    for (const name of [...index.entries.keys()]) {
+    for (const { name } of index.values()) {
       const entry = this.#state.alive(name);
       const value = entry && this.#state.open(entry);
       if (entry === undefined || value === undefined) continue;
@@ -100,7 +100,7 @@ export class StoreTransfer {
     const { bodies } = this.#state;
     let kept = content;
     try {
-      if (kept !== undefined && bodies.belongsInBucket(kept)) kept = await bodies.toBucket(kept);
+      kept &&= await bodies.toBucket(kept);
       this.#state.atomically(() => this.#restore(record, kept));
     } finally {
       if (kept !== undefined && isStored(kept.body)) bodies.drop(kept.body);

@@ -127,8 +127,7 @@ export class Batch {
     requireTarget(write);
     const { bodies } = this.#state;
     const base = isExtension(write) ? this.#base(write, index) : undefined;
-    let content = await this.#contentOf(write, base);
-    if (bodies.belongsInBucket(content)) content = await bodies.toBucket(content);
+    const content = await bodies.toBucket(await this.#contentOf(write, base));
     this.#keep(content);
     return { write, content, after: base?.after };
   }

@@ -77,12 +77,13 @@ async function* bytesOf(
   const sizes = Array.from({ length: of }, (_, index) => store.info(nameOf(index + 1))?.bytes ?? 0);
   let skipped = Math.max(sizes.reduce((sum, size) => sum + size, 0) - count, 0);
   for (const [index, bytes] of sizes.entries()) {
-    const part = skipped < bytes ? store.open(nameOf(index + 1)) : undefined;
+    const part = store.open(nameOf(index + 1));
+    if (part === undefined) throw noSuchImport();
     try {
-      for (let from = skipped; part !== undefined && from < bytes; from += limits.maxRecordBytes)
+      for (let from = skipped; from < bytes; from += limits.maxRecordBytes)
         yield await part.read(from, Math.min(from + limits.maxRecordBytes, bytes));
     } finally {
-      part?.close();
+      part.close();
     }
     skipped = Math.max(skipped - bytes, 0);
   }

@@ -18,7 +18,11 @@ export function transferFilesOf({ env, prefix }: contexts.ConversationContext) {
       const { bytes, mediaType, info, open } = found;
       const { labels, addition } = info;
       yield {
-        ...{ type: "file", path, bytes, mediaType, ...labels },
+        type: "file",
+        path,
+        bytes,
+        mediaType,
+        ...labels,
         sources: [...labels.sources],
         flags: [...(labels.flags ?? [])],
         ...(addition === undefined ? {} : { addition: { ...addition } }),

@@ -1,6 +1,5 @@
 import { ByrefError } from "../../../src/errors.ts";
-import { contents, encoding, json, type VariableStore } from "../../../src/internal.ts";
-import type { VariableInfo } from "../../../src/runtime.ts";
+import { type contents, encoding, type VariableStore } from "../../../src/internal.ts";
 import type { LineOf, TransferRecord } from "./transfer-format.ts";
 import { badImport, type ReadBytes, writeFile } from "./transfer-lines.ts";
 

@@ -1,9 +1,8 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Blobs, BlobUpload } from "./blobs.ts";
-import type { Chunks } from "./chunks.ts";
+import type { Chunks, Rows } from "../rows/rows.ts";
 import { type Body, Content, isStored, type Stored, type StoredBody, storedOf } from "./content.ts";
-import type { Rows } from "../rows/rows.ts";
 
 /** A bound bucket, and the prefix of every key of this conversation. */
 export interface Bucket {
@@ -40,18 +39,14 @@ export class Bodies {
     return this.#bucket === undefined ? limits.maxRecordBytes : limits.maxChunkedBytes;
   }
 
-  /** True if the content is in memory and should be stored in the bucket. */
-  belongsInBucket({ about, body }: Content): boolean {
-    if (this.#bucket === undefined || isStored(body)) return false;
-    const isBytes = about.type === "bytes";
-    return about.bytes > (isBytes ? limits.maxRowBytes : limits.maxChunkedBytes);
-  }
-
-  /** Stores the content's bytes in the bucket. Place or drop the body. */
+  /** Stores bytes that are in memory in the bucket, if they are many and there is one. Place or drop the body. */
   async toBucket(content: Content): Promise<Content> {
+    const { about } = content;
+    const most = about.type === "bytes" ? limits.maxRowBytes : limits.maxChunkedBytes;
+    if (this.#bucket === undefined || isStored(content.body) || about.bytes <= most) return content;
     const body = this.begin("r2");
     try {
-      const { blobs, prefix } = this.#requireBucket();
+      const { blobs, prefix } = this.#bucket;
       await blobs.put(prefix + body.id, bytesOf(content.body));
     } catch (error) {
       this.drop(body);

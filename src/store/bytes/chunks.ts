@@ -1,19 +1,8 @@
 import * as limits from "../../limits.ts";
 import { joinBytes, piecesOf, copyOf } from "../../value/bytes.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
+import type { Chunks } from "../rows/rows.ts";
 import { LateTable, type Sql } from "../rows/sql.ts";
-
-/**
- * Stores long values in rows of at most `maxRecordBytes`, each under its id and the offset of its first
- * byte, so that a range is found without reading the rest.
- */
-export interface Chunks {
-  /** Appends bytes. The id must be new, or `start` must be the end of its last bytes. */
-  write(id: string, start: number, bytes: Uint8Array): void;
-  /** Reads the bytes from `from` up to, but not including, `to`, or as many of them as exist. */
-  read(id: string, from: number, to: number): Uint8Array;
-  remove(id: string): void;
-}
 
 export class SqlChunks extends LateTable implements Chunks {
   constructor(sql: Sql) {

@@ -1,4 +1,3 @@
-import type { Chunks } from "../bytes/chunks.ts";
 import type { Stored, StoredBody } from "../bytes/content.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
 
@@ -35,6 +34,18 @@ export interface Table<Row, Listed = Row> {
   /** Inserts or replaces. */
   put(key: Key, row: Row): void;
   remove(key: Key): void;
+}
+
+/**
+ * Stores long values in rows of at most `maxRecordBytes`, each under its id and the offset of its first
+ * byte, so that a range is found without reading the rest.
+ */
+export interface Chunks {
+  /** Appends bytes. The id must be new, or `start` must be the end of its last bytes. */
+  write(id: string, start: number, bytes: Uint8Array): void;
+  /** Reads the bytes from `from` up to, but not including, `to`, or as many of them as exist. */
+  read(id: string, from: number, to: number): Uint8Array;
+  remove(id: string): void;
 }
 
 /**
