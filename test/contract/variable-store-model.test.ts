@@ -33,13 +33,7 @@ import {
   updating,
   waking,
 } from "./variable-store-commands.ts";
-import {
-  Model,
-  at,
-  isSame,
-  type ModelWrite,
-  type Value,
-} from "./variable-store-model.ts";
+import { Model, at, isSame, type ModelWrite, type Value } from "./variable-store-model.ts";
 import { samples } from "../support/slow.ts";
 import type { Path } from "../../src/value/path.ts";
 

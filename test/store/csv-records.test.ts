@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import Papa from "papaparse";
 import { describe, expect, it } from "vitest";
+import { jsonContent } from "../../src/store/bytes/content.ts";
 import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import type { ReadingOptions } from "../../src/store/bytes/receive.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -34,6 +35,8 @@ async function read(
   for await (const part of open?.lines?.() ?? []) lines.push(...part);
   expect(lines.map(parsedJson)).toEqual(records);
   expect(info.count).toBe(lines.length);
+  const { shape, preview } = jsonContent(records ?? null).about;
+  expect(info).toMatchObject({ shape, preview });
   return records;
 }
 
@@ -111,11 +114,11 @@ describe("a CSV", () => {
     );
   });
 
-  it("gets corrected types in earlier records if a later cell is text", slow, async () => {
-    const count = 20_000;
+  it("gets corrected types in earlier records if a later cell is text", async () => {
+    const count = 3_000;
     const rows = Array.from({ length: count }, (_, row) => `${row},,1.50,é\\"${row}`);
     const csv = `n,empty,price,q\n${rows.join("\n").replaceAll('\\"', "\\")}\nx,y,z,1\n`;
-    const records = (await read(csv, { cuts: [70_000, 300_000] })) as readonly object[];
+    const records = (await read(csv, { cuts: [20_000, 40_000] })) as readonly object[];
     expect(records.length).toBe(count + 1);
     expect(records[0]).toEqual({ n: "0", empty: "", price: "1.50", q: "é\\0" });
     expect(records[count - 1]).toEqual({
