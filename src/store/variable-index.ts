@@ -33,7 +33,8 @@ export class VariableIndex {
   /** The entries before a rollback, which does not undo reads. */
   #forgotten: ReadonlyMap<string, Entry> | undefined;
   #tombstones: Map<string, Tombstone> | undefined;
-  #numbers: Map<string, number> | undefined;
+  /** The highest number used for each base, and those that the rows have: of names that were removed. */
+  #numbers: { readonly used: Map<string, number>; readonly saved: Map<string, number> } | undefined;
   /** Metadata that was listed lately, by name. Each model call requests the same list. */
   readonly #listed = new Recent<VariableInfo>(MAX_LISTED);
   /** Values that are made of older versions, until a write. */
@@ -80,7 +81,7 @@ export class VariableIndex {
     this.#drop(info.name);
     this.#add(entry);
     this.#rows.put({ entry, info, stored });
-    this.noteNumber(info.name);
+    raise(this.#loadNumbers().used, info.name);
   }
 
   /** Removes a variable. The number in its name stays used. */
@@ -176,21 +177,23 @@ export class VariableIndex {
 
   /** The highest number used for each base. Numbers are not reused, even after a delete. */
   get numbers(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.#used);
+    return Object.fromEntries(this.#loadNumbers().used);
   }
 
   /** The highest used number of the base; -1 if none. */
   highestNumber(base: string): number {
-    return this.#used.get(base) ?? -1;
+    return this.#loadNumbers().used.get(base) ?? -1;
   }
 
-  /** Counts the number of a name as used. */
+  /** Counts the number of a name without a variable as used. `saveNumbers` writes it. */
   noteNumber(name: string): void {
-    raise(this.#used, name);
+    const { used, saved } = this.#loadNumbers();
+    raise(used, name);
+    raise(saved, name);
   }
 
   saveNumbers(): void {
-    this.#rows.saveNumbers(this.numbers);
+    this.#rows.saveNumbers(Object.fromEntries(this.#loadNumbers().saved));
   }
 
   /** Call it after a rollback. */
@@ -224,11 +227,12 @@ export class VariableIndex {
     return this.#tombstones;
   }
 
-  get #used(): Map<string, number> {
+  #loadNumbers() {
     if (this.#numbers !== undefined) return this.#numbers;
-    const numbers = new Map(Object.entries(this.#rows.numbers()));
-    for (const name of this.#load().keys()) raise(numbers, name);
-    return (this.#numbers = numbers);
+    const saved = new Map(Object.entries(this.#rows.numbers()));
+    const used = new Map(saved);
+    for (const name of this.#load().keys()) raise(used, name);
+    return (this.#numbers = { used, saved });
   }
 
   /** Returns a seq greater than every other. It follows the clock, so that this holds after deletes and restarts too. */
