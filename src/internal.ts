@@ -44,7 +44,6 @@ export * as sqlRows from "./store/rows/sql.ts";
 export * as variableNames from "./store/names.ts";
 export { SqlChunks } from "./store/bytes/chunks.ts";
 export * as contents from "./store/bytes/content.ts";
-export { SqlGarbage } from "./store/bytes/garbage.ts";
 export type { CsvDelimiter } from "./store/bytes/receive.ts";
 export {
   Labels,
@@ -58,7 +57,7 @@ export {
 export { MemoryStore } from "./store/memory-store.ts";
 export { retryConflicts } from "./store/retry-conflicts.ts";
 export * as migrations from "./store/rows/migrations.ts";
-export { SqlRows } from "./store/sql-store.ts";
+export { SqlGarbage, SqlRows } from "./store/sql-store.ts";
 export * as sqlStores from "./store/sql-store.ts";
 export { withUser } from "./store/user-variables.ts";
 export * as summaries from "./store/summary.ts";

@@ -1,17 +1,10 @@
 import { copyOf, joinBytes } from "../value/bytes.ts";
-import type { Chunks } from "./bytes/chunks.ts";
 import type { Stored, StoredBody } from "./bytes/content.ts";
-import type { Garbage } from "./bytes/garbage.ts";
-import { changedEntry, isListed } from "./metadata.ts";
+import { isListed } from "./metadata.ts";
 import type { Tombstone, VariableInfo } from "./variable.ts";
 import type { StoreOptions } from "./store-state.ts";
 import { VariableStore } from "./variables.ts";
-import type { Entry, KeptVersion, Row, Rows, Versions } from "./rows/rows.ts";
-
-interface Chunk {
-  readonly start: number;
-  readonly bytes: Uint8Array;
-}
+import type { Chunks, Entry, Key, KeptVersion, Row, Rows, Table } from "./rows/rows.ts";
 
 /** Variables in the memory of this process: for Node, tests and `withToolVariables`. */
 export class MemoryStore extends VariableStore {
@@ -20,61 +13,85 @@ export class MemoryStore extends VariableStore {
   }
 }
 
-/** Rows that are lost with the process. Cost of a transaction: linear in what it changes, and in the tombstones. */
+/** Rows of one kind. `undo` receives what takes back each change. */
+class MemoryTable<Kind> implements Table<Kind> {
+  readonly #rows = new Map<string, { readonly row: Kind; readonly age: number }>();
+  readonly #undo: (takeBack: () => void) => void;
+  #newest = 0;
+
+  constructor(undo: (takeBack: () => void) => void) {
+    this.#undo = undo;
+  }
+
+  all(): readonly Kind[] {
+    const rows = [...this.#rows.values()].sort((one, other) => one.age - other.age);
+    return rows.map(({ row }) => row);
+  }
+
+  get(key: Key): Kind | undefined {
+    return this.#rows.get(textOf(key))?.row;
+  }
+
+  put(key: Key, row: Kind): void {
+    this.#set(textOf(key), { row, age: ++this.#newest });
+  }
+
+  remove(key: Key): void {
+    this.#set(textOf(key), undefined);
+  }
+
+  #set(key: string, row: { readonly row: Kind; readonly age: number } | undefined): void {
+    const before = this.#rows.get(key);
+    this.#undo(() => (before ? this.#rows.set(key, before) : this.#rows.delete(key)));
+    if (row === undefined) this.#rows.delete(key);
+    else this.#rows.set(key, row);
+  }
+}
+
+function textOf(key: Key): string {
+  return Object.values(key).join(" ");
+}
+
+interface Chunk {
+  readonly start: number;
+  readonly bytes: Uint8Array;
+}
+
+/** Rows that are lost with the process. Cost of a transaction: linear in what it changes. */
 class MemoryRows implements Rows {
-  readonly #rows = new Map<string, Row>();
-  readonly #chunks = new Map<string, readonly Chunk[]>();
-  readonly #garbage = new Map<string, StoredBody>();
-  readonly #versions = new Map<string, KeptVersion>();
-  /** Their order is their age. */
-  #tombstones = new Map<string, Tombstone>();
-  #numbers: Readonly<Record<string, number>> = {};
   /** What takes back the changes of the open transaction, newest last. */
   #undo: (() => void)[] | undefined;
+  readonly #onChange = (takeBack: () => void) => void this.#undo?.push(takeBack);
+  readonly #rows = new MemoryTable<Row>(this.#onChange);
+  readonly #chunks = new MemoryTable<readonly Chunk[]>(this.#onChange);
+  readonly #numbers = new MemoryTable<Readonly<Record<string, number>>>(this.#onChange);
+  readonly garbage = new MemoryTable<StoredBody>(this.#onChange);
+  readonly versions = new MemoryTable<KeptVersion>(this.#onChange);
+  readonly tombstones = new MemoryTable<Tombstone>(this.#onChange);
 
   readonly chunks: Chunks = {
     write: (id, start, bytes) => {
-      const before = this.#chunks.get(id) ?? [];
-      this.#set(this.#chunks, id, [...before, { start, bytes: copyOf(bytes) }]);
+      const before = this.#chunks.get({ id }) ?? [];
+      this.#chunks.put({ id }, [...before, { start, bytes: copyOf(bytes) }]);
     },
     read: (id, from, to) => {
-      const parts = (this.#chunks.get(id) ?? []).map(({ start, bytes }) =>
+      const parts = (this.#chunks.get({ id }) ?? []).map(({ start, bytes }) =>
         bytes.subarray(Math.max(from - start, 0), Math.max(to - start, 0)),
       );
       // A copy, so that readers cannot change the stored bytes.
       return joinBytes(parts).slice();
     },
-    remove: (id) => this.#set(this.#chunks, id, undefined),
-  };
-
-  readonly garbage: Garbage = {
-    add: (body) => this.#set(this.#garbage, body.id, body),
-    remove: (id) => this.#set(this.#garbage, id, undefined),
-    has: (id) => this.#garbage.has(id),
-    all: () => [...this.#garbage.values()],
-  };
-
-  readonly versions: Versions = {
-    all: () =>
-      [...this.#versions.values()]
-        .map(({ info: { name, version }, stored: { bytes }, isUndone }) => {
-          return { name, version, bytes, isUndone };
-        })
-        .sort((one, other) => one.version - other.version),
-    get: (name, version) => this.#versions.get(`${name} ${version}`),
-    add: (kept) => this.#set(this.#versions, `${kept.info.name} ${kept.info.version}`, kept),
-    remove: (name, version) => this.#set(this.#versions, `${name} ${version}`, undefined),
-    forget: () => undefined,
+    remove: (id) => this.#chunks.remove({ id }),
   };
 
   entries(): readonly Entry[] {
-    return Array.from(this.#rows.values(), ({ entry }) => entry).sort(
-      (one, other) => one.seq - other.seq,
-    );
+    const entries = this.#rows.all().map(({ entry }) => entry);
+    // A row of changed metadata is newer than its value.
+    return entries.sort((one, other) => one.seq - other.seq);
   }
 
   info(name: string): VariableInfo | undefined {
-    return this.#rows.get(name)?.info;
+    return this.#rows.get({ name })?.info;
   }
 
   listed(names: readonly string[]): readonly VariableInfo[] {
@@ -87,62 +104,43 @@ class MemoryRows implements Rows {
   }
 
   stored(name: string): Stored | undefined {
-    return this.#rows.get(name)?.stored;
+    return this.#rows.get({ name })?.stored;
   }
 
   put({ entry, info, stored: given }: Row): void {
     const { body } = given;
     const stored = body instanceof Uint8Array ? { ...given, body: copyOf(body) } : given;
-    this.#set(this.#rows, entry.name, { entry, info, stored });
+    this.#rows.put({ name: entry.name }, { entry, info, stored });
   }
 
-  change(info: VariableInfo): void {
-    this.#change(info.name, (row) => ({ ...row, info, entry: changedEntry(row.entry, info) }));
+  change(info: VariableInfo, entry: Entry): void {
+    this.#change({ info, entry });
   }
 
   remove(name: string): void {
-    this.#set(this.#rows, name, undefined);
+    this.#rows.remove({ name });
   }
 
-  touch(times: ReadonlyMap<string, number>): void {
-    for (const [name, accessedAtMs] of times) {
-      this.#change(name, ({ entry, ...row }) => {
-        return { ...row, entry: { ...entry, accessedAtMs, writtenAccessMs: accessedAtMs } };
-      });
-    }
-  }
-
-  tombstones(): readonly Tombstone[] {
-    return [...this.#tombstones.values()];
-  }
-
-  addTombstone(tombstone: Tombstone): void {
-    this.removeTombstone(tombstone.name);
-    this.#tombstones.set(tombstone.name, tombstone);
-  }
-
-  removeTombstone(name: string): void {
-    this.#tombstones.delete(name);
+  touch(entries: readonly Entry[]): void {
+    for (const entry of entries) this.#change({ entry });
   }
 
   numbers(): Readonly<Record<string, number>> {
-    return this.#numbers;
+    return this.#numbers.get({}) ?? {};
   }
 
   saveNumbers(numbers: Readonly<Record<string, number>>): void {
-    this.#numbers = numbers;
+    this.#numbers.put({}, numbers);
   }
 
   transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
     if (this.#undo !== undefined) return work();
     const undo: (() => void)[] = [];
-    const [tombstones, numbers] = [new Map(this.#tombstones), this.#numbers];
     this.#undo = undo;
     try {
       return work();
     } catch (error) {
       for (const takeBack of undo.reverse()) takeBack();
-      [this.#tombstones, this.#numbers] = [tombstones, numbers];
       throw error;
     } finally {
       this.#undo = undefined;
@@ -153,17 +151,9 @@ class MemoryRows implements Rows {
     // Nothing is cached: the rows are the only copy.
   }
 
-  /** Without a value, removes the entry. */
-  #set<Value>(map: Map<string, Value>, key: string, value: Value | undefined): void {
-    const before = map.get(key);
-    const put = (one: Value | undefined) =>
-      void (one === undefined ? map.delete(key) : map.set(key, one));
-    this.#undo?.push(() => put(before));
-    put(value);
-  }
-
-  #change(name: string, change: (row: Row) => Row): void {
-    const row = this.#rows.get(name);
-    if (row !== undefined) this.#set(this.#rows, name, change(row));
+  #change(changed: Partial<Row> & Pick<Row, "entry">): void {
+    const { name } = changed.entry;
+    const row = this.#rows.get({ name });
+    if (row !== undefined) this.#rows.put({ name }, { ...row, ...changed });
   }
 }

@@ -3,8 +3,6 @@ import { requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import { byteLength } from "../value/encoding.ts";
-import { flagged } from "./labels.ts";
-import type { Entry } from "./rows/rows.ts";
 import type { Changes } from "./variable-store.ts";
 import type { EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 
@@ -50,43 +48,6 @@ export function expiryOf(ttlMs: number | null | undefined, nowMs: number): strin
 
 /** The latest time that a Date can represent (ECMA-262, Time Values). */
 const MAX_DATE_MS = 8.64e15;
-
-/** What an entry has, and metadata has not. */
-export interface OwnFields extends Pick<Entry, "createdAtMs" | "run" | "inputDigest"> {
-  /** When it is written. */
-  readonly nowMs: number;
-}
-
-/** Returns the entry of a variable that is written now. */
-export function entryOf(info: VariableInfo, seq: number, own: OwnFields): Entry {
-  const { name, version, type, bytes, chars, expiresAt, pinned, visibility, tool, madeOf } = info;
-  const { createdAtMs, run, inputDigest, nowMs } = own;
-  return {
-    seq,
-    createdAtMs,
-    run,
-    inputDigest,
-    name,
-    version,
-    type,
-    bytes,
-    chars,
-    accessedAtMs: nowMs,
-    writtenAccessMs: nowMs,
-    expiresAtMs: expiresAt === undefined ? undefined : Date.parse(expiresAt),
-    pinned,
-    visibility,
-    ...flagged(info.flags),
-    tool,
-    madeOf,
-  };
-}
-
-/** Returns the entry after a change of its variable's metadata. */
-export function changedEntry(entry: Entry, { pinned, expiresAt }: VariableInfo): Entry {
-  const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
-  return { ...entry, pinned, expiresAtMs };
-}
 
 function clippedDescription(description: string): string {
   return clip(description, limits.maxDescriptionChars).toWellFormed();

@@ -1,20 +1,18 @@
 import * as limits from "../limits.ts";
 import { SqlChunks } from "./bytes/chunks.ts";
-import type { Stored } from "./bytes/content.ts";
-import type { Entry, Row, Rows } from "./rows/rows.ts";
-import { SqlGarbage } from "./bytes/garbage.ts";
+import type { Stored, StoredBody } from "./bytes/content.ts";
+import type { Entry, KeptGlance, KeptVersion, Row, Rows } from "./rows/rows.ts";
 import {
   firstRow,
-  LateTable,
   numberIn,
   readMeta,
   replaceRow,
   type Sql,
   type SqlRow,
+  SqlTable,
   textIn,
   writeMeta,
 } from "./rows/sql.ts";
-import { SqlVersions } from "./rows/versions.ts";
 import {
   bodyColumns,
   columnsOf,
@@ -52,7 +50,6 @@ const LISTED_COLUMNS = [
   ),
 ].join(", ");
 const NUMBERS_KEY = "numbers";
-const TOMBSTONE_COLUMNS = `(seq INTEGER PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL)`;
 const COLUMNS = ENTRY_COLUMNS.join(", ");
 const ENTRIES = `SELECT json_group_array(json_array(${COLUMNS})) AS entries,
   count(*) AS count, max(name) AS last`;
@@ -65,19 +62,19 @@ const MAX_NAMES = 10_000;
 export class SqlRows implements Rows {
   readonly chunks: SqlChunks;
   readonly garbage: SqlGarbage;
-  readonly versions: SqlVersions;
+  readonly versions: SqlTable<KeptVersion, KeptGlance>;
+  readonly tombstones: SqlTable<Tombstone>;
   readonly #sql: Sql;
   /** True while the database is new and empty. Then nothing needs to be read. */
   #isNew: boolean;
-  readonly #tombstones: LateTable;
 
   constructor(sql: Sql, isNew = false) {
     this.#isNew = isNew;
     this.#sql = sql;
     this.chunks = new SqlChunks(sql);
     this.garbage = new SqlGarbage(sql);
-    this.versions = new SqlVersions(sql, isNew);
-    this.#tombstones = new LateTable(sql, "tombstone", TOMBSTONE_COLUMNS);
+    this.versions = new SqlTable(sql, "earlier_version", { ...versionFormat, isNew });
+    this.tombstones = new SqlTable(sql, "tombstone", tombstoneFormat);
   }
 
   entries(): readonly Entry[] {
@@ -128,9 +125,6 @@ export class SqlRows implements Rows {
   put({ entry, info, stored }: Row): void {
     replaceRow(this.#sql, "variable", {
       ...columnsOf(info),
-      // More precise than the metadata, which has whole milliseconds.
-      created_at: entry.createdAtMs,
-      accessed_at: entry.accessedAtMs,
       seq: entry.seq,
       run: entry.run ?? null,
       input_digest: entry.inputDigest ?? null,
@@ -151,34 +145,10 @@ export class SqlRows implements Rows {
     this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
   }
 
-  touch(times: ReadonlyMap<string, number>): void {
-    for (const [name, timeMs] of times) {
-      this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, timeMs, name);
+  touch(entries: readonly Entry[]): void {
+    for (const { name, accessedAtMs } of entries) {
+      this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, accessedAtMs, name);
     }
-  }
-
-  tombstones(): readonly Tombstone[] {
-    if (!this.#tombstones.exists) return [];
-    // `addTombstone` wrote these rows. Earlier versions kept inputs of up to `maxRecordBytes`.
-    const most = 2 * limits.maxListedInputBytes;
-    return this.#sql
-      .all(
-        `SELECT CASE WHEN octet_length(data) <= ${most} THEN data
-           ELSE json_remove(data, '$.input') END AS data FROM tombstone ORDER BY seq`,
-      )
-      .map((row) => parseExactly(textIn(row, "data")) as unknown as Tombstone);
-  }
-
-  addTombstone(tombstone: Tombstone): void {
-    this.#tombstones.create();
-    replaceRow(this.#sql, "tombstone", {
-      name: tombstone.name,
-      data: JSON.stringify(tombstone),
-    });
-  }
-
-  removeTombstone(name: string): void {
-    this.#sql.run(`DELETE FROM tombstone WHERE name = ?`, name);
   }
 
   numbers(): Readonly<Record<string, number>> {
@@ -196,30 +166,80 @@ export class SqlRows implements Rows {
 
   forget(): void {
     this.#isNew = false;
-    this.#tombstones.forget();
+    this.tombstones.forget();
     this.chunks.forget();
     this.garbage.forget();
     this.versions.forget();
   }
 }
 
+const glanceFrom = (row: SqlRow): KeptGlance => ({
+  name: textIn(row, "name"),
+  version: numberIn(row, "version"),
+  bytes: numberIn(row, "bytes"),
+  isUndone: numberIn(row, "undone") === 1,
+});
+const bodyFrom = (row: SqlRow): StoredBody => ({
+  id: textIn(row, "id"),
+  location: textIn(row, "location") === "r2" ? "r2" : "chunks",
+});
+
+/** The garbage of a database (`Rows`). */
+export class SqlGarbage extends SqlTable<StoredBody> {
+  constructor(sql: Sql) {
+    super(sql, "garbage", {
+      columns: `(id TEXT PRIMARY KEY, location TEXT) WITHOUT ROWID`,
+      columnsOf: ({ location }) => ({ location }),
+      rowFrom: bodyFrom,
+      listed: "*",
+      order: "id",
+      listedFrom: bodyFrom,
+    });
+  }
+}
+
+const versionFormat = {
+  columns: `(name TEXT, version INTEGER, bytes INTEGER NOT NULL, undone INTEGER NOT NULL, media_type TEXT NOT NULL,
+    count INTEGER NOT NULL, location TEXT NOT NULL, body_id TEXT, info TEXT NOT NULL, marks TEXT, value,
+    PRIMARY KEY (name, version)) WITHOUT ROWID`,
+  columnsOf: ({ info, stored, bytes, isUndone }: KeptVersion) => ({
+    bytes,
+    undone: isUndone ? 1 : 0,
+    media_type: stored.mediaType,
+    count: stored.count,
+    info: JSON.stringify(info),
+    ...bodyColumns(stored),
+  }),
+  rowFrom: (row: SqlRow): KeptVersion => ({
+    ...glanceFrom(row),
+    // `columnsOf` wrote it.
+    info: JSON.parse(textIn(row, "info")) as VariableInfo,
+    stored: storedFrom(row),
+  }),
+  listed: "name, version, bytes, undone",
+  order: "name, version",
+  listedFrom: glanceFrom,
+};
+
+// `columnsOf` wrote these rows.
+const tombstoneFrom = (row: SqlRow) => parseExactly(textIn(row, "data")) as unknown as Tombstone;
+const tombstoneFormat = {
+  columns: `(seq INTEGER PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL)`,
+  columnsOf: (tombstone: Tombstone) => ({ data: JSON.stringify(tombstone) }),
+  rowFrom: tombstoneFrom,
+  // Earlier versions kept inputs of up to `maxRecordBytes`.
+  listed: `CASE WHEN octet_length(data) <= ${2 * limits.maxListedInputBytes} THEN data
+    ELSE json_remove(data, '$.input') END AS data`,
+  order: "seq",
+  listedFrom: tombstoneFrom,
+};
+
 /** The values that `put` wrote, in the order of `ENTRY_COLUMNS`. */
 type EntryValues = readonly [
-  name: string,
-  seq: number,
-  version: number,
-  type: VariableInfo["type"],
-  bytes: number,
-  chars: number,
-  createdAtMs: number,
-  accessedAtMs: number,
-  expiresAtMs: number | null,
-  pinned: number,
-  visibility: string,
-  run: string | null,
-  tool: string | null,
-  inputDigest: string | null,
-  madeOf: string | null,
+  ...[name: string, seq: number, version: number, type: VariableInfo["type"]],
+  ...[bytes: number, chars: number, createdAtMs: number, accessedAtMs: number],
+  ...[expiresAtMs: number | null, pinned: number, visibility: string, run: string | null],
+  ...[tool: string | null, inputDigest: string | null, madeOf: string | null],
 ];
 
 function entryOf(values: EntryValues): Entry {

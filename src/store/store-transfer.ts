@@ -1,12 +1,46 @@
 import { compact } from "../value/json.ts";
 import { ByrefError, requireAtMost } from "../errors.ts";
-import { type Content, isStored, locationOf, type Stored } from "./bytes/content.ts";
+import { type Content, formatOf, isStored, locationOf } from "./bytes/content.ts";
 import { redacted } from "./labels.ts";
 import { provenanceOf, toIso, tombstoneOf } from "./metadata.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
-import type { ExportedVariable, VariableRecord, VersionRecord } from "./variable-store.ts";
-import type { Tombstone, VariableInfo } from "./variable.ts";
+import type { MovedInfo, OpenValue, Tombstone, VariableInfo } from "./variable.ts";
+
+/** What another store needs of a variable or a name. The bytes of values are beside it. */
+export type StoreRecord =
+  | VariableRecord
+  /** An earlier version of the variable before it. */
+  | VersionRecord
+  | { readonly type: "tombstone"; readonly tombstone: Tombstone }
+  /** The highest numbers used in names, by base. */
+  | { readonly type: "numbers"; readonly numbers: Readonly<Record<string, number>> };
+
+interface ValueRecord {
+  readonly info: MovedInfo;
+  /** Set if the bytes are a file that is read as records, such as a CSV. */
+  readonly isTable?: true | undefined;
+}
+
+interface VariableRecord extends ValueRecord {
+  readonly type: "variable";
+  /** The run at whose end the variable is evicted. */
+  readonly run?: string | undefined;
+  /** The digest of the call that created the variable. A repetition of that call gets the same name. */
+  readonly inputDigest?: string | undefined;
+}
+
+interface VersionRecord extends ValueRecord {
+  readonly type: "version";
+  /** Set if an undo replaced it. */
+  readonly undone?: true | undefined;
+}
+
+/** A record to export. Without a value if that is secret. */
+export interface ExportedRecord {
+  readonly record: StoreRecord;
+  readonly value?: OpenValue;
+}
 
 /** Copies all variables of a store into another one, one at a time. */
 export class StoreTransfer {
@@ -16,121 +50,120 @@ export class StoreTransfer {
     this.#state = state;
   }
 
-  /** The names of variables that have not expired, oldest first. */
-  names(): readonly string[] {
-    const { index } = this.#state;
-    return index.values().flatMap(({ name }) => this.#state.alive(name)?.name ?? []);
-  }
-
-  /** Tombstones, the oldest first, and the highest numbers used in names, by base. */
-  nameRecords() {
-    const { tombstones, numbers } = this.#state;
-    return { tombstones: [...tombstones.values()], numbers: numbers.toJSON() };
-  }
-
-  /** Opens a variable without counting as an access. Undefined if it does not exist (any more). Close it. */
-  open(name: string): ExportedVariable | undefined {
-    const entry = this.#state.alive(name);
-    if (entry === undefined) return undefined;
-    const opened = this.#state.open(entry);
-    if (opened === undefined) return undefined;
-    const { run, inputDigest } = entry;
-    return { ...opened, ...compact({ run, inputDigest }) };
-  }
-
   /**
-   * Restores a variable from another store, as the newest one. Its idle time starts again. Observers are
-   * not called. `content` must be received by this store; it is saved or discarded. Rejects with
-   * `bad_name`, `conflict` (the name is taken) or `limit_exceeded`, because restoring evicts nothing.
+   * Yields the records of variables that have not expired, oldest first, and then of names. Reading them does not count
+   * as an access. Values are closed when the next variable is asked for.
    */
-  restore({ info, run, inputDigest }: VariableRecord, content: Content): Promise<VariableInfo> {
-    return this.#placed(content, (place) => {
-      const { index, numbers, quotaBytes } = this.#state;
-      const { name, visibility } = info;
-      requireName(name);
-      if (index.get(name) !== undefined) {
-        throw new ByrefError("conflict", `The variable ${name} already exists.`);
+  *records(): Generator<ExportedRecord> {
+    const { index, versions } = this.#state;
+    for (const { name } of index.values()) {
+      const entry = this.#state.alive(name);
+      const value = entry && this.#state.open(entry);
+      if (entry === undefined || value === undefined) continue;
+      const { info } = value;
+      const { run, inputDigest } = entry;
+      const own = compact({ isTable: isTable(info), run, inputDigest });
+      const record = { type: "variable", info, ...own } as const;
+      if (info.visibility === "secret") {
+        value.close();
+        yield { record };
+        continue;
       }
-      const actual = this.#state.bytes + content.about.bytes;
-      const advice = "Raise the quota, or take fewer variables.";
-      requireAtMost(["maxConversationBytes", quotaBytes], actual, advice);
-      const nowMs = this.#state.now();
-      const stored = place();
-      const restored: VariableInfo = {
-        ...info,
-        ...redacted(content.about, visibility),
-        ...provenanceOf(info),
-        accessedAt: toIso(nowMs),
-        scope: run === undefined ? "conversation" : "run",
-        location: locationOf(stored.body),
-      };
-      const createdAtMs = Date.parse(info.createdAt);
-      index.put(restored, stored, { createdAtMs, run, inputDigest, nowMs });
-      numbers.note(name);
-      return restored;
-    });
-  }
-
-  /** Opens the earlier versions of a variable, oldest first. Close them. */
-  versions(name: string) {
-    const { versions } = this.#state;
-    return versions.of(name).flatMap(({ version, isUndone }) => {
-      const opened = versions.earlier(name, version)?.open();
-      return opened === undefined ? [] : { ...opened, undone: isUndone || undefined };
-    });
+      const kept = versions.of(name).flatMap(({ version, isUndone }) => {
+        const value = versions.earlier(name, version)?.open();
+        return value === undefined ? [] : { value, undone: isUndone || undefined };
+      });
+      try {
+        yield { record, value };
+        for (const { value, undone } of kept) {
+          const { info } = value;
+          const own = compact({ isTable: isTable(info), undone });
+          yield { record: { type: "version", info, ...own }, value };
+        }
+      } finally {
+        for (const { close } of [value, ...kept.map((one) => one.value)]) close();
+      }
+    }
+    for (const tombstone of index.tombstones.values()) {
+      yield { record: { type: "tombstone", tombstone } };
+    }
+    yield { record: { type: "numbers", numbers: index.numbers } };
   }
 
   /**
-   * Restores an earlier version of a variable that was restored. `content` must be received by this store; it
-   * is saved or discarded. A version that does not fit into the quota is left out.
+   * Restores a record of another store. A variable is then the newest one, and its idle time starts again; a tombstone
+   * takes the place of a secret, whose value was left out. Observers are not called. `content`: the value, if there is
+   * one, received by this store; it is saved or discarded. Rejects with `bad_name`, `conflict` (the name is taken) or
+   * `limit_exceeded`, because restoring evicts nothing; an earlier version for which there is no room is left out.
    */
-  restoreVersion({ info, undone }: VersionRecord, content: Content): Promise<void> {
-    return this.#placed(content, (place) => {
-      const { index, versions, bytes, quotaBytes } = this.#state;
-      const hasRoom = bytes + content.about.bytes <= quotaBytes;
-      if (!hasRoom || index.get(info.name) === undefined) return;
-      const stored = place();
-      const restored: VariableInfo = {
-        ...info,
-        ...redacted(content.about, info.visibility),
-        accessedAt: info.updatedAt,
-        scope: "conversation",
-        location: locationOf(stored.body),
-      };
-      versions.add({ info: restored, stored, isUndone: undone === true });
-    });
-  }
-
-  /** Stores content that is too large for rows in the bucket, and commits what `restore` writes. */
-  async #placed<Result extends VariableInfo | void>(
-    content: Content,
-    restore: (place: () => Stored) => Result,
-  ): Promise<Result> {
+  async restore(record: StoreRecord, content?: Content): Promise<void> {
     const { bodies } = this.#state;
     let kept = content;
     try {
-      if (bodies.belongsInBucket(content)) kept = await bodies.toBucket(content);
-      const work = () => restore(() => bodies.place(kept));
-      return this.#state.atomically<VariableInfo | void>(work) as Result;
+      kept &&= await bodies.toBucket(kept);
+      this.#state.atomically(() => this.#restore(record, kept));
     } finally {
-      if (isStored(kept.body)) bodies.drop(kept.body);
+      if (kept !== undefined && isStored(kept.body)) bodies.drop(kept.body);
     }
   }
 
-  /** Writes a tombstone in place of a secret, whose value was left out. */
-  leaveOut({ info, inputDigest }: VariableRecord): void {
-    const atMs = this.#state.now();
-    this.restoreTombstone(tombstoneOf(info, { inputDigest, reason: "left_out", atMs }));
+  #restore(record: StoreRecord, content: Content | undefined): void {
+    const { index } = this.#state;
+    switch (record.type) {
+      case "tombstone":
+        return index.addTombstone(record.tombstone);
+      case "numbers":
+        for (const [base, number] of Object.entries(record.numbers))
+          index.noteNumber(`${base}_${number}`);
+        return index.saveNumbers();
+      case "version":
+        return content && this.#restoreVersion(record, content);
+      case "variable": {
+        if (content !== undefined) return this.#restoreVariable(record, content);
+        const { info, inputDigest } = record;
+        const atMs = this.#state.now();
+        return index.addTombstone(tombstoneOf(info, { inputDigest, reason: "left_out", atMs }));
+      }
+    }
   }
 
-  /** The oldest are dropped above `maxItems`. */
-  restoreTombstone(tombstone: Tombstone): void {
-    this.#state.atomically(() => this.#state.addTombstone(tombstone));
+  #restoreVariable({ info, run, inputDigest }: VariableRecord, content: Content): void {
+    const { index, bodies, quotaBytes, bytes } = this.#state;
+    const { name, visibility } = info;
+    requireName(name);
+    if (index.get(name) !== undefined) {
+      throw new ByrefError("conflict", `The variable ${name} already exists.`);
+    }
+    const advice = "Raise the quota, or take fewer variables.";
+    requireAtMost(["maxConversationBytes", quotaBytes], bytes + content.about.bytes, advice);
+    const stored = bodies.place(content);
+    const restored: VariableInfo = {
+      ...info,
+      ...redacted(content.about, visibility),
+      ...provenanceOf(info),
+      accessedAt: toIso(this.#state.now()),
+      scope: run === undefined ? "conversation" : "run",
+      location: locationOf(stored.body),
+    };
+    index.put(restored, stored, { run, inputDigest });
   }
 
-  restoreNumbers(numbers: Readonly<Record<string, number>>): void {
-    this.#state.atomically(() => this.#state.rows.saveNumbers(numbers));
-    // They are then read from the rows.
-    this.#state.forget();
+  #restoreVersion({ info, undone }: VersionRecord, content: Content): void {
+    const { index, bodies, versions, bytes, quotaBytes } = this.#state;
+    const hasRoom = bytes + content.about.bytes <= quotaBytes;
+    if (!hasRoom || index.get(info.name) === undefined) return;
+    const stored = bodies.place(content);
+    const restored: VariableInfo = {
+      ...info,
+      ...redacted(content.about, info.visibility),
+      accessedAt: info.updatedAt,
+      scope: "conversation",
+      location: locationOf(stored.body),
+    };
+    versions.add({ info: restored, stored, isUndone: undone === true });
   }
+}
+
+function isTable({ type, mediaType }: VariableInfo): true | undefined {
+  return type === "array" && formatOf(mediaType) === "bytes" ? true : undefined;
 }

@@ -2,14 +2,7 @@ import type { Json } from "../value/json.ts";
 import type { Path, Reading } from "../value/path.ts";
 import type { Work } from "../value/work.ts";
 import type { Content } from "./bytes/content.ts";
-import type {
-  Glance,
-  OpenValue,
-  Tombstone,
-  VariableInfo,
-  Visibility,
-  MovedInfo,
-} from "./variable.ts";
+import type { Glance, OpenValue, Tombstone, VariableInfo, Visibility } from "./variable.ts";
 
 /** How to choose a name for a value that is saved without one. */
 export interface AutomaticName {
@@ -183,23 +176,4 @@ export interface UserVariables {
   /** The loaded ones, oldest first. */
   list(): readonly VariableInfo[];
   write(write: UserWrite): Promise<VariableInfo>;
-}
-
-/** A variable as another store imports it, without its value. */
-export interface VariableRecord {
-  readonly info: MovedInfo;
-  /** The run at whose end the variable is evicted. */
-  readonly run?: string | undefined;
-  /** The digest of the call that created the variable. A repetition of that call gets the same name. */
-  readonly inputDigest?: string | undefined;
-}
-
-/** A variable to export. Its bytes do not change until it is closed. */
-export interface ExportedVariable extends OpenValue, Omit<VariableRecord, "info"> {}
-
-/** An earlier version of a variable, without its value. */
-export interface VersionRecord {
-  readonly info: MovedInfo;
-  /** True if an undo replaced it. */
-  readonly undone?: true | undefined;
 }

@@ -1,12 +1,11 @@
 import { compact, type Json } from "../value/json.ts";
 import { type Path, type Reading, valueIn } from "../value/path.ts";
 import { Work } from "../value/work.ts";
-import { Batch, only } from "./batch.ts";
 import { StoredValue } from "./bytes/read-part.ts";
 import { Content, isStored, storedOf } from "./bytes/content.ts";
 import type { EarlierVersion } from "./earlier-versions.ts";
-import type { Entry, Rows } from "./rows/rows.ts";
-import { readOnly, splitNumber } from "./names.ts";
+import type { Entry, KeptGlance, Rows } from "./rows/rows.ts";
+import { readOnly } from "./names.ts";
 import { changedInfo } from "./metadata.ts";
 import { receive, receiveTable, type ReadingOptions } from "./bytes/receive.ts";
 import { type Holds, type StoreOptions, StoreState } from "./store-state.ts";
@@ -22,7 +21,7 @@ import type {
   Write,
 } from "./variable-store.ts";
 import type { OpenValue, Change, Glance, Tombstone, VariableInfo } from "./variable.ts";
-import { Writer } from "./writer.ts";
+import { Batch, only, undoWrite } from "./writer.ts";
 
 /**
  * All variables of one conversation, stored in any kind of rows, with operations on the whole set. Subclasses:
@@ -36,12 +35,10 @@ export class VariableStore implements Variables {
   /** Exports all variables, or imports them from another store. */
   readonly transfer: StoreTransfer;
   readonly #state: StoreState;
-  readonly #writer: Writer;
   readonly #onAccess: () => void;
 
   constructor(rows: Rows, options: StoreOptions) {
     this.#state = new StoreState(rows, options);
-    this.#writer = new Writer(this.#state);
     this.#onAccess = options.onAccess ?? (() => undefined);
     this.holds = this.#state.holds;
     this.transfer = new StoreTransfer(this.#state);
@@ -52,7 +49,7 @@ export class VariableStore implements Variables {
   }
 
   saveAll(writes: readonly Write[]): Promise<readonly VariableInfo[]> {
-    return this.#batch(writes).save(this);
+    return new Batch(writes, this.#state).save(this);
   }
 
   /** `prepareAll` for one write. */
@@ -62,7 +59,7 @@ export class VariableStore implements Variables {
   }
 
   async prepareAll(writes: readonly Write[]): Promise<PreparedWrite<readonly VariableInfo[]>> {
-    const batch = this.#batch(writes);
+    const batch = new Batch(writes, this.#state);
     await batch.prepare();
     return { commit: () => batch.commit(), discard: () => batch.settle() };
   }
@@ -96,7 +93,10 @@ export class VariableStore implements Variables {
     if (before === undefined) return undefined;
     if (before.readOnly === true) throw readOnly(name);
     const info = changedInfo(before, changes, this.#state.now());
-    this.#state.atomically(() => this.#state.change(info));
+    this.#state.atomically(() => {
+      this.#state.index.change(info);
+      this.#state.queueChange({ kind: "updated", info });
+    });
     return info;
   }
 
@@ -128,13 +128,17 @@ export class VariableStore implements Variables {
 
   info(name: string): VariableInfo | undefined {
     const entry = this.#state.alive(name);
-    return entry === undefined ? this.#state.computed(name)?.info : this.#state.info(name);
+    return entry === undefined ? this.#state.computed(name)?.info : this.#state.index.info(name);
   }
 
   tombstone(name: string): Tombstone | undefined {
-    const entry = this.#state.index.get(name);
-    if (entry === undefined) return this.#state.tombstones.get(name);
-    return this.#state.alive(name) === undefined ? this.#state.tombstoneOf(entry) : undefined;
+    const { index } = this.#state;
+    const entry = index.get(name);
+    if (entry === undefined) return index.tombstones.get(name);
+    if (this.#state.alive(name) !== undefined) return undefined;
+    // It has expired, and was not evicted yet.
+    const info = index.info(name);
+    return info && this.#state.tombstoneOf(entry, info, this.#state.dueReason(entry));
   }
 
   list({ last = Infinity, names }: ListOptions = {}): readonly VariableInfo[] {
@@ -145,7 +149,7 @@ export class VariableStore implements Variables {
     const listed = entries.slice(Math.max(entries.length - count, 0));
     const { info } = this.#state.computed() ?? {};
     const isFirst = info && listed.length < count && names?.includes(info.name) !== false;
-    return [...(isFirst ? [info] : []), ...this.#state.listed(listed)];
+    return [...(isFirst ? [info] : []), ...this.#state.index.listed(listed)];
   }
 
   /** Returns the variables of `list` in pages. */
@@ -158,7 +162,7 @@ export class VariableStore implements Variables {
     // A page of the computed variable alone ends before the first entry.
     const last = shown.at(-1)?.seq ?? (info && (entries[0]?.seq ?? 1) - 1);
     const next = entries.length > count ? last : undefined;
-    return { variables: [...first, ...this.#state.listed(shown)], ...compact({ next }) };
+    return { variables: [...first, ...this.#state.index.listed(shown)], ...compact({ next }) };
   }
 
   count(): number {
@@ -171,15 +175,21 @@ export class VariableStore implements Variables {
   }
 
   couldBegin(prefix: string): boolean {
-    const computed = this.#state.computed()?.info.name.startsWith(prefix);
-    if (computed === true || this.#state.index.couldBegin(prefix)) return true;
-    for (const name of this.#state.tombstones.keys()) if (name.startsWith(prefix)) return true;
+    const { index } = this.#state;
+    if (this.#state.computed()?.info.name.startsWith(prefix) === true) return true;
+    for (const names of [index.entries.keys(), index.tombstones.keys()])
+      for (const name of names) if (name.startsWith(prefix)) return true;
     return false;
   }
 
   undo(name: string): VariableInfo | undefined {
     if (this.#state.alive(name) === undefined) return undefined;
-    return this.#state.atomically(() => this.#writer.undo(name));
+    return this.#state.atomically(() => undoWrite(name, this.#state));
+  }
+
+  /** The earlier versions that are kept of a variable, oldest first. */
+  earlierVersions(name: string): readonly KeptGlance[] {
+    return this.#state.versions.of(name);
   }
 
   /** Returns an earlier version that is kept. */
@@ -192,8 +202,8 @@ export class VariableStore implements Variables {
     if (this.#state.computed(name) !== undefined) throw readOnly(name);
     const existed = this.#state.alive(name) !== undefined;
     this.#state.atomically(() => {
-      this.#state.removeTombstone(name);
-      this.#remove([name]);
+      this.#state.index.removeTombstone(name);
+      this.#state.remove([this.#state.index.get(name) ?? []].flat());
     });
     return existed;
   }
@@ -207,16 +217,16 @@ export class VariableStore implements Variables {
       .unexpired()
       .filter(({ pinned, run }) => !pinned && run === undefined);
     const count = Math.max(removable.length - wholeCount(keepLast), 0);
-    const names = removable.slice(0, count).map(({ name }) => name);
-    this.#state.atomically(() => this.#remove(names));
-    return names;
+    const removed = removable.slice(0, count);
+    this.#state.atomically(() => this.#state.remove(removed));
+    return removed.map(({ name }) => name);
   }
 
   /** Evicts the variables of a run. */
   endRun(run: string): readonly Tombstone[] {
     const ended = this.#state.index.ofRuns().filter((entry) => entry.run === run);
     if (ended.length === 0) return [];
-    return this.#state.atomically(() => this.#state.evict(ended, () => "run_ended"));
+    return this.#state.atomically(() => this.#state.remove(ended, () => "run_ended"));
   }
 
   /** The runs that have variables. */
@@ -231,23 +241,24 @@ export class VariableStore implements Variables {
 
   /** Evicts variables that are due at `nowMs`, at most `limit` per call, and writes tombstones. */
   evictDue(nowMs: number, limit: number): readonly Tombstone[] {
-    const due = this.#state.due(nowMs).slice(0, wholeCount(limit));
-    if (due.length === 0) return [];
-    return this.#state.atomically(() =>
-      this.#state.evict(due, (entry) => this.#state.dueReason(entry)),
-    );
+    const state = this.#state;
+    const due = state.index.values().filter((entry) => state.isDue(entry, nowMs));
+    const chosen = due.slice(0, wholeCount(limit));
+    if (chosen.length === 0) return [];
+    return state.atomically(() => state.remove(chosen, (entry) => state.dueReason(entry)));
   }
 
   /** Time at which the next variable is due, in milliseconds since 1970; undefined if none is. */
   nextDueMs(): number | undefined {
-    const next = this.#state.nextDueMs();
+    let next = Infinity;
+    for (const entry of this.#state.index.entries.values())
+      next = Math.min(next, this.#state.dueMs(entry));
     return next === Infinity ? undefined : next;
   }
 
   /** Time of the last read or write of any value, in milliseconds since 1970. */
   lastAccessMs(): number | undefined {
-    const { size, lastAccessMs } = this.#state.index;
-    return size === 0 ? undefined : lastAccessMs;
+    return this.#state.index.lastAccessMs;
   }
 
   /** Discards a received value that will not be saved. */
@@ -258,7 +269,7 @@ export class VariableStore implements Variables {
   /** Writes pending access times to the rows. */
   flushAccess(): void {
     const { index } = this.#state;
-    const unwritten = index.read().filter((entry) => this.#isUnwritten(entry));
+    const unwritten = index.values().filter((entry) => this.#isUnwritten(entry));
     if (unwritten.length > 0) this.#state.atomically(() => index.touch(unwritten));
   }
 
@@ -286,10 +297,6 @@ export class VariableStore implements Variables {
     this.#state.forget();
   }
 
-  #batch(writes: readonly Write[]): Batch {
-    return new Batch(writes, this.#state, this.#writer);
-  }
-
   /** Records an access in memory. The row is updated only when its time is older by a small part of the idle time. */
   #access(entry: Entry): void {
     const accessed = this.#state.index.access(entry, this.#state.now());
@@ -298,19 +305,6 @@ export class VariableStore implements Variables {
 
   #isUnwritten({ accessedAtMs, writtenAccessMs }: Entry): boolean {
     return accessedAtMs - writtenAccessMs >= this.#state.idleMs / ACCESS_STEPS;
-  }
-
-  /** Removes variables. Call it in a transaction. */
-  #remove(names: readonly string[]): void {
-    let hasNumbered = false;
-    for (const name of names) {
-      const info = this.#state.shortInfo(name);
-      if (info === undefined) continue;
-      this.#state.remove(name);
-      hasNumbered ||= splitNumber(name) !== undefined;
-      this.#state.queueChange({ kind: "deleted", info });
-    }
-    if (hasNumbered) this.#state.saveNumbers();
   }
 }
 

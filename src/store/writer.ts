@@ -1,6 +1,19 @@
-import { compact } from "../value/json.ts";
-import { limitExceeded } from "../errors.ts";
-import { type Content, locationOf, type Stored } from "./bytes/content.ts";
+import { ByrefError, limitExceeded } from "../errors.ts";
+import { compact, type Json } from "../value/json.ts";
+import { valueIn } from "../value/path.ts";
+import {
+  Content,
+  isOfLines,
+  isStored,
+  jsonContent,
+  locationOf,
+  RECORDS_TYPE,
+  type Stored,
+  type StoredBody,
+  storedOf,
+} from "./bytes/content.ts";
+import { joinedLines, receive } from "./bytes/receive.ts";
+import { StoredValue } from "./bytes/read-part.ts";
 import type { Entry } from "./rows/rows.ts";
 import {
   automaticBase,
@@ -11,161 +24,334 @@ import {
   splitNumber,
 } from "./names.ts";
 import { expiryOf, provenanceOf, toIso } from "./metadata.ts";
+import { retryConflicts } from "./retry-conflicts.ts";
 import type { StoreState } from "./store-state.ts";
 import type { Write } from "./variable-store.ts";
 import { flagged, redacted, strictestVisibility } from "./labels.ts";
 import type { VariableInfo } from "./variable.ts";
-import { extending, isExtension, keepingMetadata, madeOfAfter, sourcesOf } from "./write-mode.ts";
+import {
+  extending,
+  isExtension,
+  keepingMetadata,
+  madeOfAfter,
+  sourcesOf,
+  valueWithin,
+} from "./write-mode.ts";
 
-/** Writes variables whose content is ready. */
-export class Writer {
+/**
+ * Writes that commit together. Each write sees the values of the writes before it. `prepare` does the
+ * asynchronous work, `commit` is synchronous. Bytes stored for the batch are protected from the sweep until
+ * it is settled.
+ */
+export class Batch {
   readonly #state: StoreState;
+  readonly #writes: readonly Write[];
+  readonly #drafts: Draft[] = [];
+  readonly #inUse: StoredBody[] = [];
 
-  constructor(state: StoreState) {
+  constructor(writes: readonly Write[], state: StoreState) {
     this.#state = state;
+    this.#writes = writes;
+    for (const { value } of writes) if (value instanceof Content) this.#keep(value);
   }
 
-  /** Writes a variable. Above the quota it evicts others, but none of `kept`. Call it in a transaction. */
-  put(given: Write, content: Content, kept: ReadonlySet<string>): VariableInfo {
-    const { index, numbers, rows, cache } = this.#state;
-    const nowMs = this.#state.now();
-    const write = this.#completed(given, nowMs);
-    const name = chooseName(write, this.#state);
-    if (this.#state.computed(name) !== undefined) throw readOnly(name);
-    const needed = { bytes: content.about.bytes, keeps: this.#keepsVersion(name, write) };
-    const keeps = this.#makeRoom(name, needed, kept);
-    const before = index.get(name) === undefined ? undefined : rows.stored(name);
-    if (before !== undefined) this.#replace(name, before, { keeps });
-    const info = this.#write(name, write, { content, nowMs });
-    this.#state.removeTombstone(name);
-    numbers.note(name);
-    cache.delete(name);
-    if (content.value !== undefined)
-      cache.set(name, content.value, Math.max(content.about.bytes, content.about.chars));
-    this.#state.queueChange({ kind: "saved", info });
-    return info;
-  }
-
-  /**
-   * Restores the newest earlier version that was not undone, with the stricter visibility of both. Returns
-   * undefined if there is none. Call it in a transaction.
-   */
-  undo(name: string): VariableInfo | undefined {
-    const { index, versions, rows, cache } = this.#state;
-    const current = index.get(name);
-    const info = this.#state.info(name);
-    const stored = rows.stored(name);
-    const earlier = versions.undoable(name);
-    if (!(current && info && stored && earlier)) return undefined;
-    // Its body belongs to the variable again.
-    rows.versions.remove(name, earlier.info.version);
-    versions.add({ info, stored, isUndone: true });
-    const nowMs = this.#state.now();
-    const { pinned, expiresAt, createdAt, scope } = info;
-    const { expiresAt: _, ...restored } = earlier.info;
-    const now = toIso(nowMs);
-    const after: VariableInfo = {
-      ...restored,
-      version: current.version + 1,
-      createdAt,
-      updatedAt: now,
-      accessedAt: now,
-      pinned,
-      scope,
-      visibility: strictestVisibility([info.visibility, earlier.info.visibility]),
-      ...compact({ expiresAt }),
-    };
-    index.put(after, earlier.stored, { ...current, nowMs });
-    cache.delete(name);
-    this.#state.queueChange({ kind: "saved", info: after });
-    return after;
-  }
-
-  /** Completes the write with the metadata that it keeps from the existing variable. */
-  #completed(write: Write, nowMs: number): Write {
-    const isExtending = isExtension(write);
-    if (!isExtending && write.keepsMetadata !== true) return write;
-    const entry = this.#state.alive(String(write.name));
-    const existing = entry === undefined ? undefined : this.#state.info(entry.name);
-    if (existing === undefined) return write;
-    if (!isExtending) return keepingMetadata(write, existing, nowMs);
-    // The variable keeps its scope: a run that extends a conversation's variable does not take it over.
-    const { run: _, ...extended } = extending(write, existing, nowMs);
-    return entry?.run === undefined ? extended : { ...extended, run: entry.run };
-  }
-
-  #write(name: string, write: Write, given: { content: Content; nowMs: number }): VariableInfo {
-    const { bodies, index, tombstones } = this.#state;
-    const { content, nowMs } = given;
-    const { run } = write;
-    const stored = bodies.place(content);
-    const previous = index.get(name);
-    const createdAtMs = previous?.createdAtMs ?? nowMs;
-    const visibility = write.visibility ?? previous?.visibility ?? "model";
-    const expiresAt = expiryOf(write.ttlMs, nowMs);
-    const info: VariableInfo = {
-      name,
-      version: 1 + (previous?.version ?? tombstones.get(name)?.version ?? 0),
-      ...redacted(content.about, visibility),
-      ...provenanceOf(write),
-      createdAt: toIso(createdAtMs),
-      updatedAt: toIso(nowMs),
-      accessedAt: toIso(nowMs),
-      ...compact({ expiresAt }),
-      pinned: write.pinned ?? false,
-      scope: run === undefined ? "conversation" : "run",
-      visibility,
-      sources: [...sourcesOf(write)],
-      trusted: write.trusted ?? true,
-      ...flagged(write.flags),
-      ...madeOfAfter(write, name, previous),
-      location: locationOf(stored.body),
-    };
-    const inputDigest = typeof write.name === "object" ? write.name.inputDigest : undefined;
-    index.put(info, stored, { createdAtMs, run, inputDigest, nowMs });
-    return info;
-  }
-
-  /** True if the write requests it, and the current value may be read later. */
-  #keepsVersion(name: string, { keepsVersion = false, visibility }: Write): boolean {
-    const current = keepsVersion ? this.#state.alive(name) : undefined;
-    return current !== undefined && current.visibility !== "secret" && visibility !== "secret";
-  }
-
-  /** Keeps the current value as an earlier version, or releases it with all earlier versions. */
-  #replace(name: string, stored: Stored, { keeps }: { readonly keeps: boolean }): void {
-    const { bodies, versions } = this.#state;
-    const info = keeps ? this.#state.info(name) : undefined;
-    if (info !== undefined) return versions.add({ info, stored, isUndone: false });
-    bodies.release(stored.body);
-    versions.dropAll(name);
-  }
-
-  /**
-   * Makes room for a value under the name: drops earlier versions, then evicts other variables. Throws before
-   * it evicts anything. Returns true if the value that is replaced can be kept, too.
-   */
-  #makeRoom(name: string, { bytes, keeps }: Needed, kept: ReadonlySet<string>): boolean {
-    const { index, versions, quotaBytes: maximum } = this.#state;
-    const before = index.get(name)?.bytes ?? 0;
-    const actual = index.bytes - before + bytes;
-    versions.makeRoom(actual + (keeps ? before : 0) + versions.bytes - maximum);
-    if (actual <= maximum) return keeps && actual + before + versions.bytes <= maximum;
-    const nowMs = this.#state.now();
-    const isDue = (entry: Entry) => this.#state.isDue(entry, nowMs);
-    const others = index
-      .values()
-      .filter(
-        (entry) => entry.name !== name && !kept.has(entry.name) && this.#state.isEvictable(entry),
-      );
-    const evicted = entriesToEvict(others, { bytes: actual - maximum, isDue });
-    if (bytes > maximum || evicted === undefined) {
-      const advice = "Delete variables, or unpin some, and try again.";
-      throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
+  /** Does the asynchronous work. Settles the batch if it rejects. */
+  async prepare(): Promise<void> {
+    try {
+      for (const [index, write] of this.#writes.entries())
+        this.#drafts[index] = await this.#draft(write, index);
+    } catch (error) {
+      this.settle();
+      throw error;
     }
-    this.#state.evict(evicted, (entry) => (isDue(entry) ? this.#state.dueReason(entry) : "quota"));
-    return false;
   }
+
+  /** Saves all writes or none. Always settles the batch. */
+  commit(): readonly VariableInfo[] {
+    try {
+      return this.#commit();
+    } finally {
+      this.settle();
+    }
+  }
+
+  /** Prepares and commits, and repeats this if another write to the store commits first. Always settles the batch. */
+  async save(store: object): Promise<readonly VariableInfo[]> {
+    try {
+      return await retryConflicts(store, async () => {
+        await this.prepare();
+        return this.#commit();
+      });
+    } finally {
+      this.settle();
+    }
+  }
+
+  /** Releases stored bytes that belong to no variable to the sweep. Idempotent. */
+  settle(): void {
+    for (const body of this.#inUse.splice(0)) this.#state.bodies.drop(body);
+  }
+
+  /** Protects stored bytes from the sweep until the batch is settled. */
+  #keep({ body }: Content): void {
+    if (!isStored(body)) return;
+    this.#state.bodies.keep(body);
+    this.#inUse.push(body);
+  }
+
+  #commit(): readonly VariableInfo[] {
+    const state = this.#state;
+    return state.atomically(() => {
+      // Variables that the batch writes or extends are not evicted to make room for the rest of it.
+      const kept = new Set(this.#writes.filter(isExtension).map(({ name }) => String(name)));
+      const seqs = new Map<Draft, number | undefined>();
+      return this.#drafts.map((draft) => {
+        const { write, content, after } = draft;
+        if (isExtension(write)) {
+          const name = String(write.name);
+          const expected = typeof after === "object" ? seqs.get(after) : after;
+          if (state.alive(name)?.seq !== expected) throw changedMeanwhile(name);
+        }
+        const info = putVariable(state, { write, content, kept });
+        kept.add(info.name);
+        seqs.set(draft, state.index.get(info.name)?.seq);
+        return info;
+      });
+    });
+  }
+
+  async #draft(write: Write, index: number): Promise<Draft> {
+    const draft = this.#drafts[index];
+    // Only writes that depend on a changed value are prepared again.
+    if (draft !== undefined && !isExtension(write)) return draft;
+    requireTarget(write);
+    const { bodies } = this.#state;
+    const base = isExtension(write) ? this.#base(write, index) : undefined;
+    const content = await bodies.toBucket(await this.#contentOf(write, base));
+    this.#keep(content);
+    return { write, content, after: base?.after };
+  }
+
+  /** Creates the content to store. Rejects with `bad_value`, `bad_path` or `limit_exceeded`. */
+  async #contentOf(write: Write, base: Base | undefined): Promise<Content> {
+    const { value, path = [], mode = "replace" } = write;
+    if (!(value instanceof Content)) {
+      if (!isExtension(write)) return jsonContent(value);
+      return jsonContent(valueWithin(await base?.value(), path, { mode, value }));
+    }
+    const isWhole = path.length === 0;
+    if (isWhole && (mode === "replace" || mode === "new" || base === undefined)) return value;
+    if (value.about.type === "bytes") {
+      throw new ByrefError("bad_value", "Bytes can only replace a value; use mode=replace.");
+    }
+    const isAddition = isWhole && mode === "append" && isOfLines(storedOf(value));
+    const records = isAddition ? base?.stored() : undefined;
+    if (records !== undefined && isOfLines(records)) return this.#joined(records, value);
+    const added = await this.#valueOf({ write, content: value });
+    return jsonContent(valueWithin(await base?.value(), path, { mode, value: added }));
+  }
+
+  /** Adds records to others, as NDJSON, without reading them as values. */
+  async #joined(records: Stored, added: Content): Promise<Content> {
+    const { bodies } = this.#state;
+    const linesOf = (stored: Stored) => new StoredValue(stored, this.#state).ndjson();
+    const release = bodies.hold(records.body);
+    try {
+      const lines = joinedLines(linesOf(records), linesOf(storedOf(added)));
+      return await receive(lines, RECORDS_TYPE, bodies);
+    } finally {
+      release();
+    }
+  }
+
+  /** Returns what the write extends: an earlier write of the batch, or the variable's current value. */
+  #base({ name }: Write, index: number): Base | undefined {
+    const earlier = this.#drafts
+      .slice(0, index)
+      .findLast(({ write }) => write.name === name && write.mode !== "new");
+    if (earlier !== undefined) {
+      const stored = () => storedOf(earlier.content);
+      return { after: earlier, stored, value: () => this.#valueOf(earlier) };
+    }
+    const state = this.#state;
+    const entry = state.alive(String(name));
+    return (
+      entry && {
+        after: entry.seq,
+        stored: () => state.rows.stored(entry.name),
+        // Does not count as an access: a rejected write leaves no trace.
+        value: async () => valueIn(await state.readPath(entry, [])),
+      }
+    );
+  }
+
+  async #valueOf({ write, content }: Omit<Draft, "after">): Promise<Json> {
+    return (
+      content.value ?? new StoredValue(storedOf(content), this.#state).whole(String(write.name))
+    );
+  }
+}
+
+/** A write whose content is ready. */
+interface Draft {
+  readonly write: Write;
+  readonly content: Content;
+  /** The write whose value an extension contains: a stored one by its seq, or one of the same batch. */
+  readonly after: number | Draft | undefined;
+}
+
+/** What a write extends. */
+interface Base {
+  readonly after: number | Draft;
+  readonly stored: () => Stored | undefined;
+  readonly value: () => Promise<Json | undefined>;
+}
+
+function changedMeanwhile(name: string): ByrefError {
+  return new ByrefError("conflict", `${name} changed while it was extended; try again.`);
+}
+
+function requireTarget({ name, path = [], mode }: Write): void {
+  if (typeof name === "string") requireName(name);
+  if (path.length === 0 || (typeof name === "string" && mode !== "new")) return;
+  throw new ByrefError("bad_value", "A path cannot be combined with mode=new.");
+}
+
+/** Returns the result of a batch with one write. */
+export function only(infos: readonly VariableInfo[]): VariableInfo {
+  const [info] = infos;
+  if (info === undefined) throw new ByrefError("internal", "One write has one result.");
+  return info;
+}
+
+/** A write whose content is ready. It may evict others, but none of `kept`. */
+interface ReadyWrite {
+  readonly write: Write;
+  readonly content: Content;
+  readonly kept: ReadonlySet<string>;
+}
+
+/** Writes a variable. Above the quota it evicts others. Call it in a transaction. */
+function putVariable(state: StoreState, ready: ReadyWrite): VariableInfo {
+  const { index, rows, cache, versions, bodies } = state;
+  const { content } = ready;
+  const { about, value } = content;
+  const nowMs = state.now();
+  const write = completed(ready.write, state, nowMs);
+  const name = chooseName(write, state);
+  if (state.computed(name) !== undefined) throw readOnly(name);
+  const keeps = makeRoom(name, { ...ready, write }, state);
+  const previous = index.get(name);
+  const replaced = previous && rows.stored(name);
+  const before = keeps ? index.info(name) : undefined;
+  if (replaced !== undefined && before !== undefined) {
+    versions.add({ info: before, stored: replaced, isUndone: false });
+  } else if (replaced !== undefined) {
+    bodies.release(replaced.body);
+    versions.drop(versions.of(name));
+  }
+  const stored = bodies.place(content);
+  const visibility = write.visibility ?? previous?.visibility ?? "model";
+  const now = toIso(nowMs);
+  const info: VariableInfo = {
+    name,
+    version: 1 + (previous ?? index.tombstones.get(name) ?? { version: 0 }).version,
+    ...redacted(about, visibility),
+    ...provenanceOf(write),
+    createdAt: previous === undefined ? now : toIso(previous.createdAtMs),
+    updatedAt: now,
+    accessedAt: now,
+    ...compact({ expiresAt: expiryOf(write.ttlMs, nowMs) }),
+    pinned: write.pinned ?? false,
+    scope: write.run === undefined ? "conversation" : "run",
+    visibility,
+    sources: [...sourcesOf(write)],
+    trusted: write.trusted ?? true,
+    ...flagged(write.flags),
+    ...madeOfAfter(write, name, previous),
+    location: locationOf(stored.body),
+  };
+  const inputDigest = typeof write.name === "object" ? write.name.inputDigest : undefined;
+  index.put(info, stored, { run: write.run, inputDigest });
+  index.removeTombstone(name);
+  cache.delete(name);
+  if (value !== undefined) cache.set(name, value, Math.max(about.bytes, about.chars));
+  state.queueChange({ kind: "saved", info });
+  return info;
+}
+
+/**
+ * Restores the newest earlier version that was not undone, with the stricter visibility of both. Returns
+ * undefined if there is none. Call it in a transaction.
+ */
+export function undoWrite(name: string, state: StoreState): VariableInfo | undefined {
+  const { index, versions, rows, cache } = state;
+  const current = index.get(name);
+  const info = index.info(name);
+  const stored = rows.stored(name);
+  const earlier = versions.undoable(name);
+  if (!(current && info && stored && earlier)) return undefined;
+  versions.take(earlier);
+  versions.add({ info, stored, isUndone: true });
+  const { pinned, expiresAt, createdAt, scope } = info;
+  const { expiresAt: _, ...restored } = earlier.info;
+  const now = toIso(state.now());
+  const after: VariableInfo = {
+    ...restored,
+    version: current.version + 1,
+    createdAt,
+    updatedAt: now,
+    accessedAt: now,
+    pinned,
+    scope,
+    visibility: strictestVisibility([info.visibility, earlier.info.visibility]),
+    ...compact({ expiresAt }),
+  };
+  index.put(after, earlier.stored, current);
+  cache.delete(name);
+  state.queueChange({ kind: "saved", info: after });
+  return after;
+}
+
+/** Completes the write with the metadata that it keeps from the existing variable. */
+function completed(write: Write, state: StoreState, nowMs: number): Write {
+  const isExtending = isExtension(write);
+  if (!isExtending && write.keepsMetadata !== true) return write;
+  const entry = state.alive(String(write.name));
+  const existing = entry && state.index.info(entry.name);
+  if (existing === undefined) return write;
+  if (!isExtending) return keepingMetadata(write, existing, nowMs);
+  // The variable keeps its scope: a run that extends a conversation's variable does not take it over.
+  const { run: _, ...extended } = extending(write, existing, nowMs);
+  return entry?.run === undefined ? extended : { ...extended, run: entry.run };
+}
+
+/**
+ * Makes room for a value under the name: drops earlier versions, then evicts other variables. Throws before
+ * it evicts anything. Returns true if the value that is replaced is kept: the write requests it, it may be read
+ * later, and there is room for both.
+ */
+function makeRoom(name: string, { write, content, kept }: ReadyWrite, state: StoreState): boolean {
+  const { index, versions, quotaBytes: maximum } = state;
+  const { bytes } = content.about;
+  const before = index.get(name)?.bytes ?? 0;
+  const current = write.keepsVersion === true ? state.alive(name) : undefined;
+  const isSecret = current?.visibility === "secret" || write.visibility === "secret";
+  const keeps = current !== undefined && !isSecret;
+  const actual = index.bytes - before + bytes;
+  versions.makeRoom(actual + (keeps ? before : 0) + versions.bytes - maximum);
+  if (actual <= maximum) return keeps && actual + before + versions.bytes <= maximum;
+  const nowMs = state.now();
+  const isDue = (entry: Entry) => state.isDue(entry, nowMs);
+  const isFree = (entry: Entry) =>
+    entry.name !== name && !kept.has(entry.name) && state.isEvictable(entry);
+  const evicted = entriesToEvict(index.values().filter(isFree), actual - maximum, isDue);
+  if (bytes > maximum || evicted === undefined) {
+    const advice = "Delete variables, or unpin some, and try again.";
+    throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
+  }
+  state.remove(evicted, (entry) => (isDue(entry) ? state.dueReason(entry) : "quota"));
+  return false;
 }
 
 /**
@@ -179,17 +365,17 @@ function chooseName(
   state: StoreState,
 ): string {
   const { name = { base: "variable", numbered: true, inputDigest: "" }, tool } = write;
-  const { index, tombstones, numbers } = state;
+  const { index } = state;
   if (typeof name === "string") {
     requireName(name);
     if (write.mode !== "new") return name;
     // The first of `name_000`, `name_001` … above every used number.
-    const number = String(numbers.highest(name) + 1).padStart(3, "0");
+    const number = String(index.highestNumber(name) + 1).padStart(3, "0");
     return requireName(`${name}_${number}`);
   }
   const ending = write.run === undefined ? "" : `_${write.run}`;
   const base = automaticBase(name.base).slice(0, Math.max(MAX_BASE_CHARS - ending.length, 1));
-  const same = [...index.values(), ...tombstones.values()].find(
+  const same = [...index.values(), ...index.tombstones.values()].find(
     (one) =>
       tool !== undefined &&
       one.tool === tool &&
@@ -198,12 +384,12 @@ function chooseName(
   );
   if (same !== undefined) return same.name;
   const isTaken = (one: string) =>
-    index.get(one) !== undefined || tombstones.has(one) || state.computed(one) !== undefined;
+    index.get(one) !== undefined || index.tombstones.has(one) || state.computed(one) !== undefined;
   if (!name.numbered && !isTaken(base) && !isTaken(base + ending)) return `${base}${ending}`;
   // The name without a number counts as the first, so the next one is `_2`.
-  let highest = Math.max(name.numbered ? 0 : 1, numbers.highest(base));
+  let highest = Math.max(name.numbered ? 0 : 1, index.highestNumber(base));
   if (ending !== "") {
-    const names = [...index.ofRuns().map((entry) => entry.name), ...tombstones.keys()];
+    const names = [...index.ofRuns().map((entry) => entry.name), ...index.tombstones.keys()];
     highest = Math.max(highest, highestNumberIn(names, base, ending));
   }
   // A caller may have chosen a name with this run's suffix.
@@ -218,19 +404,14 @@ function isOf(base: string, name: string, ending: string): boolean {
   return stem === base || splitNumber(stem)?.base === base;
 }
 
-interface Needed {
-  readonly bytes: number;
-  /** True if the current value is kept as an earlier version. */
-  readonly keeps: boolean;
-}
-
 /**
  * Selects entries to evict so that `bytes` become free; undefined if all of them are not enough. Expired
  * entries come first, because readers can no longer see them; then the least recently used.
  */
 function entriesToEvict(
   entries: readonly Entry[],
-  { bytes, isDue }: { readonly bytes: number; readonly isDue: (entry: Entry) => boolean },
+  bytes: number,
+  isDue: (entry: Entry) => boolean,
 ): readonly Entry[] | undefined {
   const ordered = entries.toSorted(
     (one, other) =>

@@ -84,12 +84,13 @@ onEveryKind((at) => {
     if (!at.kind.hasSql) return;
     const text = "x".repeat(100_000);
     const preparedWork = async () => {
-      const a = await at.store.prepare({ name: "a", value: text, ttlMs: 0 });
+      const a = await at.store.prepare({ name: "a", value: text, ttlMs: 5 });
       const b = await at.store.prepare({ name: "b", value: text });
       return () => {
         a.commit();
+        // Bytes that are being read become garbage.
         const open = at.store.open("a");
-        at.store.evictDue(at.ground.nowMs, 1);
+        at.store.evictDue(at.ground.nowMs + 5, 1);
         b.commit();
         open?.close();
       };

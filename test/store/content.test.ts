@@ -1,14 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import {
-  type Content,
-  formatOf,
-  JSON_TYPE,
-  jsonContent,
-  RECORDS_TYPE,
-  TEXT_TYPE,
-} from "../../src/store/bytes/content.ts";
+import { type Content, JSON_TYPE, jsonContent, TEXT_TYPE } from "../../src/store/bytes/content.ts";
 import type { Json } from "../../src/value/json.ts";
 import { byteLength, decodeUtf8 } from "../../src/value/encoding.ts";
 import { slow } from "../support/slow.ts";
@@ -100,17 +93,6 @@ describe("jsonContent", () => {
   it.each([NaN, Infinity, -Infinity])("refuses %d, which JSON cannot hold", (number) => {
     expect(() => jsonContent([number])).toThrow(expect.objectContaining({ code: "bad_value" }));
   });
-});
-
-it.each([
-  [JSON_TYPE, "json"],
-  [TEXT_TYPE, "text"],
-  [RECORDS_TYPE, "records"],
-  ["image/png", "bytes"],
-  ["text/html", "bytes"],
-  ["", "bytes"],
-])("formatOf of %s is %s", (mediaType, format) => {
-  expect(formatOf(mediaType)).toBe(format);
 });
 
 function overLimit(limit: string, maximum: number) {

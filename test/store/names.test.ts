@@ -7,6 +7,7 @@ import {
   splitNumber,
   toIdentifier,
 } from "../../src/store/names.ts";
+import { type Json, parsedJson } from "../../src/value/json.ts";
 
 const anyText = fc.oneof(fc.string({ unit: "binary" }), fc.string({ unit: "grapheme" }));
 const wordText = fc.stringMatching(/^\w{0,80}$/);
@@ -23,23 +24,17 @@ describe("the name for a call", () => {
     ["fetch", { url: "https://example.com/a?b=c" }, "fetch_https_example_com_a_b_c"],
     ["🍕", { city: "NYC" }, "nyc"],
     ["7zip", { path: "a.zip" }, "var_7zip_a_zip"],
+    // The most descriptive argument, not the first.
+    ["get", { note: "n", path: "p", city: "c" }, "get_c"],
+    ["get", { note: "n", id: 3 }, "get_3"],
+    ["get", { days: 3, note: "n", other: "o" }, "get_n"],
+    ["get", { query: "q".repeat(60) }, `get_${"q".repeat(30)}`],
+    ["get", { query: "q".repeat(61), url: "u" }, "get_u"],
   ])("%s with %j is %s", (tool, input, base) => {
     expect(nameForCall(tool, input)).toEqual({ base, numbered: false });
   });
 
-  it("uses the most descriptive argument, not the first", () => {
-    expect(nameForCall("get", { note: "n", path: "p", city: "c" }).base).toBe("get_c");
-    expect(nameForCall("get", { note: "n", id: 3 }).base).toBe("get_3");
-    expect(nameForCall("get", { days: 3, note: "n", other: "o" }).base).toBe("get_n");
-  });
-
-  it("uses an argument of 60 characters, cut to 30, but none of 61", () => {
-    expect(nameForCall("get", { query: "q".repeat(60) }).base).toBe(`get_${"q".repeat(30)}`);
-    expect(nameForCall("get", { query: "q".repeat(61) })).toEqual({ base: "get", numbered: true });
-    expect(nameForCall("get", { query: "q".repeat(61), url: "u" }).base).toBe("get_u");
-  });
-
-  it.each([
+  it.each<readonly [string, Json, string]>([
     ["list-orders", {}, "list_orders"],
     ["list_orders", { page: 2, all: true, after: null }, "list_orders"],
     ["list_orders", ["NYC"], "list_orders"],
@@ -49,17 +44,13 @@ describe("the name for a call", () => {
     ["", {}, "variable"],
     ["_private", {}, "private"],
     ["123", {}, "var_123"],
+    ["get", { query: "q".repeat(61) }, "get"],
+    ["get", parsedJson(`{"__proto__": {"city": "NYC"}}`), "get"],
+    ...["this", "root", "constructor", "prototype", "toString"].map(
+      (word) => [word, {}, `var_${word}`] as const,
+    ),
   ])("%s with %j, without a descriptive argument, is numbered", (tool, input, base) => {
     expect(nameForCall(tool, input)).toEqual({ base, numbered: true });
-  });
-
-  it.each(["this", "root", "constructor", "prototype", "toString"])(
-    "%s, which has a meaning in code, gets a prefix",
-    (tool) => expect(nameForCall(tool, {}).base).toBe(`var_${tool}`),
-  );
-
-  it("uses no argument from a prototype", () => {
-    expect(nameForCall("get", JSON.parse(`{"__proto__": {"city": "NYC"}}`)).numbered).toBe(true);
   });
 
   it("is valid for any tool and input, even with a number", () => {

@@ -144,6 +144,15 @@ describe("the cost of a call", () => {
   });
 });
 
+it("only numbers of names that were removed are written", async () => {
+  const sql = migratedSql();
+  const store = new SqlStore(sql, { now });
+  await store.saveAll(["a_1", "b_2", "c_3"].map((name) => ({ name, value: 1 })));
+  store.delete("b_2");
+  const written = sql.all("SELECT value FROM meta WHERE key = 'numbers'");
+  expect(written).toEqual([{ value: '{"b":2}' }]);
+});
+
 it("chunks are at most a mebibyte each, whatever the characters", slow, async () => {
   for (const character of ["x", "é", "€", "😀"]) {
     const sql = migratedSql();

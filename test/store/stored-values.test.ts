@@ -66,6 +66,17 @@ it("a value in the bucket cannot be read without its bucket or with an incomplet
   await expectFailure(async () => bytesOf(inBucket(blobs, sql), "image"), "internal");
 });
 
+it("records are added on lines of their own, without a byte order mark", async () => {
+  const store = new SqlStore(migratedSql());
+  for (const text of ['{"a":1}', '\ufeff{"a":2}\n', '{"a":3}']) {
+    const value = await store.receive(streamed([Buffer.from(text)]).stream, NDJSON);
+    await store.save({ name: "v", value, mode: "append" });
+  }
+  const stored = Buffer.from(await bytesOf(store, "v")).toString();
+  expect(stored).toBe('{"a":1}\n{"a":2}\n{"a":3}');
+  expect(await store.read("v")).toEqual([{ a: 1 }, { a: 2 }, { a: 3 }]);
+});
+
 describe("streamed content", () => {
   const received = (store: SqlStore) => {
     const line = new TextEncoder().encode(`"${"x".repeat(MIB)}"\n`);

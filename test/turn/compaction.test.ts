@@ -238,7 +238,11 @@ describe("$history", () => {
       }
       expect(names).toEqual(["history", "a", "b", "c"]);
     }
-    expect(store.transfer.names()).toEqual(["a", "b", "c"]);
+    const records = Array.from(store.transfer.records(), ({ record }) => record);
+    expect(records).toMatchObject([
+      ...["a", "b", "c"].map((name) => ({ info: { name } })),
+      { type: "numbers" },
+    ]);
   });
 
   it("fails with a conflict if it changes while it is read", async () => {

@@ -1,29 +1,21 @@
 import * as limits from "../../../src/limits.ts";
 import { type ConversationData, type contexts, wasDeleted } from "../../../src/internal-edge.ts";
-import type { TransferFiles } from "./transfer-files.ts";
+import { transferFilesOf } from "./transfer-files.ts";
 import type { EndedTurn, LineOf, TransferRecord } from "./transfer-format.ts";
 import type { FileSource } from "./transfer-lines.ts";
 import { conflictIn, variableRecords } from "./variable-records.ts";
 
-export interface ExportOptions {
-  readonly source: ConversationData;
-  /** True when the conversation was deleted. */
-  readonly isDeleted: () => boolean;
-  /** Undefined in an application without plans: then the file has none. */
-  readonly plans: contexts.ConversationPlans | undefined;
-  /** Undefined without a bucket. */
-  readonly files: TransferFiles | undefined;
-  /** The conversation's id in its routes. */
-  readonly id: string;
-}
-
 /**
  * Opens a conversation as the source of a file, which shows it at one moment: if it changes meanwhile, it throws
- * `conflict`, or `conversation_not_found`. A running turn is exported without its answer.
+ * `conflict`, or `conversation_not_found`. A running turn is exported without its answer. `id`: as in the
+ * conversation's routes.
  */
-export function openConversation(options: ExportOptions): FileSource {
-  const { source, isDeleted, plans, files, id } = options;
-  if (isDeleted()) throw wasDeleted();
+export function openConversation(
+  context: contexts.ConversationContext,
+  source: ConversationData,
+  id: string,
+): FileSource {
+  requireExisting();
   const { store, history, journal, events } = source;
   events.flush();
   const { newestId } = events;
@@ -34,8 +26,12 @@ export function openConversation(options: ExportOptions): FileSource {
   const { createdAt } = source.summary;
   return { id, title, createdAt, records: records(), requireUnchanged };
 
+  function requireExisting(): void {
+    if (context.data !== source) throw wasDeleted();
+  }
+
   function requireUnchanged(): void {
-    if (isDeleted()) throw wasDeleted();
+    requireExisting();
     if (events.newestId !== newestId) throw conflictIn("conversation");
   }
 
@@ -44,14 +40,14 @@ export function openConversation(options: ExportOptions): FileSource {
       yield { type: "message", message: one.message };
     }
     yield* variableRecords(store);
-    yield* (plans?.exported(source) ?? []) as Iterable<LineOf<"plan" | "run">>;
+    yield* (context.plans?.exported(source) ?? []) as Iterable<LineOf<"plan" | "run">>;
     yield* turnRecords(journal);
     for (let after: number | undefined = 0; after !== undefined;) {
       const page = events.list({ after, limit: limits.maxPageSize });
       if (page.events.length > 0) yield { type: "events", events: page.events };
       after = page.next;
     }
-    if (files !== undefined) yield* files.records();
+    yield* transferFilesOf(context)?.records() ?? [];
     if (stateOf() !== state) throw conflictIn("conversation");
   }
 }

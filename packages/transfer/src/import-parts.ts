@@ -8,7 +8,7 @@ import {
   putValue,
   type workerSettings,
 } from "../../../src/internal-edge.ts";
-import { encoding, sqlRows, streamOf, type VariableStore } from "../../../src/internal.ts";
+import { encoding, sqlRows, streamOf } from "../../../src/internal.ts";
 import { line, type LineOf } from "./transfer-format.ts";
 import { readHeader } from "./transfer-lines.ts";
 
@@ -42,16 +42,14 @@ export async function joinParts(context: contexts.ConversationContext): Promise<
   const of = partsIn(context) ?? 0;
   if (data === undefined || data.store.count() < of) throw noSuchImport();
   const { id } = await readHeader(streamOf(bytesOf(data, of)));
-  const file = new Response(streamOf(bytesOf(data, of)), {
-    headers: { ...NDJSON, "x-byref-id": id },
-  });
+  const headers = new Headers({ ...NDJSON, "x-byref-id": id });
   const { tenant } = conversations.nameIn(context.state.id.name);
-  const end = endIn(await tailOf(data, of));
+  const tail = await new Response(streamOf(bytesOf(data, of, MAX_END_CHARS))).text();
+  const end = endIn(tail);
   if (tenant !== undefined && end !== undefined) {
-    const isOurs = await isSeal(context.settings, tenant, end);
-    if (isOurs) file.headers.set("x-byref-sealed", "yes");
+    if (await isSeal(context.settings, tenant, end)) headers.set("x-byref-sealed", "yes");
   }
-  return file;
+  return new Response(streamOf(bytesOf(data, of)), { headers });
 }
 
 export const NDJSON = { "content-type": "application/x-ndjson; charset=utf-8" };
@@ -67,40 +65,28 @@ function endIn(tail: string): LineOf<"end"> | undefined {
   }
 }
 
-async function tailOf({ store }: ConversationData, of: number): Promise<string> {
-  let tail = "";
-  for (let part = of; part > 0 && tail.length < MAX_END_CHARS; part--) {
-    const { info, read, close } = openPart(store, part);
-    try {
-      const last = await read(Math.max(0, info.bytes - MAX_END_CHARS), info.bytes);
-      tail = new TextDecoder().decode(last) + tail;
-    } finally {
-      close();
-    }
-  }
-  return tail;
-}
-
 /** Longer than any end line that this server writes. */
 const MAX_END_CHARS = 512;
 
-async function* bytesOf({ store }: ConversationData, of: number): AsyncGenerator<Uint8Array> {
-  for (let part = 1; part <= of; part++) {
-    const { info, read, close } = openPart(store, part);
+/** The bytes of all parts, or the last `count` of them. */
+async function* bytesOf(
+  { store }: ConversationData,
+  of: number,
+  count = Infinity,
+): AsyncGenerator<Uint8Array> {
+  const sizes = Array.from({ length: of }, (_, index) => store.info(nameOf(index + 1))?.bytes ?? 0);
+  let skipped = Math.max(sizes.reduce((sum, size) => sum + size, 0) - count, 0);
+  for (const [index, bytes] of sizes.entries()) {
+    const part = store.open(nameOf(index + 1));
+    if (part === undefined) throw noSuchImport();
     try {
-      for (let from = 0; from < info.bytes; from += limits.maxRecordBytes) {
-        yield await read(from, Math.min(from + limits.maxRecordBytes, info.bytes));
-      }
+      for (let from = skipped; from < bytes; from += limits.maxRecordBytes)
+        yield await part.read(from, Math.min(from + limits.maxRecordBytes, bytes));
     } finally {
-      close();
+      part.close();
     }
+    skipped = Math.max(skipped - bytes, 0);
   }
-}
-
-function openPart(store: VariableStore, part: number) {
-  const open = store.open(nameOf(part));
-  if (open === undefined) throw noSuchImport();
-  return open;
 }
 
 function nameOf(part: number): string {

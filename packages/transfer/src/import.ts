@@ -1,75 +1,68 @@
 import { requireAtMost } from "../../../src/errors.ts";
-import type { ConversationData, contexts } from "../../../src/internal-edge.ts";
+import type { contexts } from "../../../src/internal-edge.ts";
 import {
   spentBefore,
   type StoredMessage,
   variableUrl,
   withoutWaiting,
 } from "../../../src/internal-tool.ts";
-import type { TransferFiles } from "./transfer-files.ts";
+import { transferFilesOf } from "./transfer-files.ts";
 import type { EndedTurn, TransferRecord } from "./transfer-format.ts";
 import { badImport, type ReadBytes, readFile } from "./transfer-lines.ts";
 import { restoreVariable } from "./variable-records.ts";
 
-export interface ImportOptions {
-  /** The data of a new, empty conversation. */
-  readonly data: ConversationData;
-  /** Undefined in an application without plans: those of the file are then left out. */
-  readonly plans: contexts.ConversationPlans | undefined;
-  /** Undefined without a bucket. */
-  readonly files: TransferFiles | undefined;
-  /** The new conversation's id. */
-  readonly id: string;
-  /** True if the file's word on trust and approvals counts. */
-  readonly isTrusted: boolean;
-}
+const KEEP_LABELS =
+  "The file was changed, or written with another TICKET_SECRET, or other keys where none is set; ?labels=keep keeps them.";
 
-/** What an import has not kept, or kept because its file says so. */
+/** What an import has not kept as its file says. */
+const FINDINGS = [
+  ["labels_lowered", `values that the file calls trusted are not trusted here. ${KEEP_LABELS}`],
+  ["approvals_withdrawn", `plans that the file calls approved wait for approval. ${KEEP_LABELS}`],
+  [
+    "approvals_cancelled",
+    "pending approvals are cancelled, because the original may still have them.",
+  ],
+  ["plans_omitted", "plans are left out, because this Worker has no planSupport()."],
+] as const;
+type FindingCode = (typeof FINDINGS)[number][0];
+
 export interface ImportFinding {
-  readonly code: "labels_lowered" | "approvals_withdrawn" | "approvals_cancelled" | "plans_omitted";
+  readonly code: FindingCode;
   readonly message: string;
 }
 
 /**
- * Imports a file into a new conversation. If this rejects, with `bad_import` or the
+ * Imports a file into a new conversation, of this id. If this rejects, with `bad_import` or the
  * error of a rejected value, the caller must discard what was written. Trust and approvals are imported only
- * from a trusted file; of any other nothing is trusted, and plans wait for approval.
+ * if the file is trusted; of any other nothing is trusted, and plans wait for approval.
  */
 export async function importInto(
-  { data, plans, files, id, isTrusted }: ImportOptions,
+  context: contexts.ConversationContext,
+  { id, isTrusted }: { readonly id: string; readonly isTrusted: boolean },
   body: ReadableStream<Uint8Array>,
 ): Promise<readonly ImportFinding[]> {
+  const { plans } = context;
+  const data = context.newData();
+  const files = transferFilesOf(context);
   let formerId = "";
-  let [writtenFiles, lowered, cancelled, omitted] = [0, 0, 0, 0];
+  let writtenFiles = 0;
+  const counts = new Map<FindingCode, number>();
+  const count = (code: FindingCode, added: number) =>
+    counts.set(code, (counts.get(code) ?? 0) + added);
   await readFile(body, (record, bytes) => {
     if (isTrusted) return take(record, bytes);
     const trusts =
       "info" in record ? record.info.trusted : record.type === "file" && record.trusted;
-    if (trusts) lowered++;
+    count("labels_lowered", trusts ? 1 : 0);
     return take(lowerTrust(record), bytes);
   });
   const ended = await plans?.endImport(data, { isTrusted, reason: COPIED });
-  const findings: readonly (readonly [ImportFinding["code"], count: number, what: string])[] = [
-    [
-      "labels_lowered",
-      lowered,
-      `values that the file calls trusted are not trusted here. ${KEEP_LABELS}`,
-    ],
-    [
-      "approvals_withdrawn",
-      ended?.withdrawn ?? 0,
-      `plans that the file calls approved wait for approval. ${KEEP_LABELS}`,
-    ],
-    [
-      "approvals_cancelled",
-      cancelled + (ended?.cancelled ?? 0),
-      "pending approvals are cancelled, because the original may still have them.",
-    ],
-    ["plans_omitted", omitted, "plans are left out, because this Worker has no planSupport()."],
-  ];
-  return findings.flatMap(([code, count, what]) =>
-    count > 0 ? { code, message: `${count} ${what}` } : [],
-  );
+  count("approvals_withdrawn", ended?.withdrawn ?? 0);
+  count("approvals_cancelled", ended?.cancelled ?? 0);
+  return FINDINGS.flatMap(([code, what]) => {
+    const found = counts.get(code) ?? 0;
+    return found > 0 ? { code, message: `${found} ${what}` } : [];
+  });
 
   async function take(record: TransferRecord, bytes: ReadBytes): Promise<void> {
     switch (record.type) {
@@ -87,8 +80,8 @@ export async function importInto(
         return files.write(record, bytes(record.bytes));
       case "plan":
       case "run":
-        if (plans === undefined) omitted += record.type === "plan" ? 1 : 0;
-        else plans.take(data, record);
+        if (plans !== undefined) plans.take(data, record);
+        else count("plans_omitted", record.type === "plan" ? 1 : 0);
         return;
       case "turn":
         return takeTurn(record.head);
@@ -106,7 +99,7 @@ export async function importInto(
       if (part.type !== "file" || !part.url.startsWith(former)) return part;
       return { ...part, url: variableUrl(id, part.url.slice(former.length)) };
     });
-    cancelled += Object.keys(message.waiting ?? {}).length;
+    count("approvals_cancelled", Object.keys(message.waiting ?? {}).length);
     data.history.add(withoutWaiting({ ...message, parts }, COPIED));
   }
 
@@ -125,9 +118,6 @@ export async function importInto(
  */
 const COPIED =
   "Cancelled, because this conversation is a copy and the original may still run it. Ask again to run it here.";
-
-const KEEP_LABELS =
-  "The file was changed, or written with another TICKET_SECRET, or other keys where none is set; ?labels=keep keeps them.";
 
 /**
  * The record without what only its file says: values and plans are not trusted, and messages count as

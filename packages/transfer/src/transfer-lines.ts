@@ -66,13 +66,17 @@ async function* bytesOf(
 ): AsyncGenerator<Uint8Array, undefined> {
   const digest = new Sha256Stream();
   const encoder = new TextEncoder();
-  let count = 0;
+  // With the header.
+  let count = 1;
   let held = "";
   const lineOf = (line: Line) => `${JSON.stringify(line)}\n`;
   try {
-    for await (const line of linesTo(open())) {
-      held += lineOf(line);
+    const { id, title, createdAt, records, requireUnchanged } = open();
+    held = lineOf({ type: "byref", version: TRANSFER_VERSION, id, title, createdAt });
+    for await (const record of records) {
+      held += lineOf(record);
       count++;
+      requireUnchanged();
       if (held.length < SENT_BYTES) continue;
       const bytes = encoder.encode(held);
       held = "";
@@ -91,15 +95,6 @@ async function* bytesOf(
   const seal = await sealing?.(sha256);
   yield encoder.encode(lineOf({ type: "end", records: count, sha256, seal }));
   return undefined;
-}
-
-async function* linesTo(source: FileSource): AsyncGenerator<Line> {
-  const { id, title, createdAt, records, requireUnchanged } = source;
-  yield { type: "byref", version: TRANSFER_VERSION, id, title, createdAt };
-  for await (const record of records) {
-    yield record;
-    requireUnchanged();
-  }
 }
 
 /**
@@ -164,8 +159,8 @@ export async function readHeader(stream: ReadableStream<Uint8Array>): Promise<Li
   return record;
 }
 
-/** Returns a stream of exactly so many bytes from the lines that follow. */
-export type ReadBytes = (length: number) => ReadableStream<Uint8Array>;
+/** Reads exactly so many bytes from the lines that follow. */
+export type ReadBytes = (length: number) => AsyncIterable<Uint8Array>;
 
 /** Passes each record of a file to `take`, which reads the bytes that follow it. Its errors get the number of the line. */
 export async function readFile(
@@ -181,22 +176,16 @@ export async function readFile(
     }
   }
 
-  function bytes(length: number): ReadableStream<Uint8Array> {
-    let left = length;
-    return new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          if (left === 0) return controller.close();
-          const { value: [, record] = [] } = await records.next();
-          if (record?.type !== "data") throw badImport("A value is incomplete.");
-          const data = decodeBase64(record.base64);
-          left -= data.length;
-          if (data.length === 0 || left < 0) throw badImport("A value's size does not match.");
-          controller.enqueue(data);
-        },
-      },
-      { highWaterMark: 0 },
-    );
+  async function* bytes(length: number): AsyncGenerator<Uint8Array, undefined> {
+    for (let left = length; left > 0;) {
+      const { value: [, record] = [] } = await records.next();
+      if (record?.type !== "data") throw badImport("A value is incomplete.");
+      const data = decodeBase64(record.base64);
+      left -= data.length;
+      if (data.length === 0 || left < 0) throw badImport("A value's size does not match.");
+      yield data;
+    }
+    return undefined;
   }
 }
 

@@ -19,7 +19,6 @@ import { migrations } from "../../../src/internal.ts";
 import { openConversation } from "./export.ts";
 import { importInto } from "./import.ts";
 import { joinParts, NDJSON, sealOf, storePart } from "./import-parts.ts";
-import { transferFilesOf } from "./transfer-files.ts";
 import { writeFile } from "./transfer-lines.ts";
 
 /** `POST …/fork`. */
@@ -51,13 +50,12 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
   },
   async ({ params: { id } }, { context }) => {
     await context.deletion.whenDone();
-    const { plans, settings } = context;
     const source = context.requireExisting();
     const { tenant } = conversations.nameIn(context.state.id.name);
-    const files = transferFilesOf(context);
-    const isDeleted = () => context.data !== source;
-    const open = () => openConversation({ source, isDeleted, plans, files, id });
-    const file = writeFile(open, async (sha256) => tenant && sealOf(settings, tenant, sha256));
+    const file = writeFile(
+      () => openConversation(context, source, id),
+      async (sha256) => tenant && sealOf(context.settings, tenant, sha256),
+    );
     const name = `attachment; filename="${id}.ndjson"`;
     return new Response(file, { headers: { ...NDJSON, "content-disposition": name } });
   },
@@ -74,11 +72,9 @@ async function importFrom(
     await incoming.cancel();
     throw new ByrefError("conversation_exists", `The conversation ${id} already exists.`);
   }
-  const { plans } = context;
-  const files = transferFilesOf(context);
   const isTrusted = labels === "keep";
   const findings = await context.deletion.runImport(() =>
-    importInto({ data: context.newData(), plans, files, id, isTrusted }, incoming),
+    importInto(context, { id, isTrusted }, incoming),
   );
   context.wake();
   await context.settle();

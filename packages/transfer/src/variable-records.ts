@@ -1,6 +1,5 @@
 import { ByrefError } from "../../../src/errors.ts";
-import { contents, encoding, json, type VariableStore } from "../../../src/internal.ts";
-import type { VariableInfo } from "../../../src/runtime.ts";
+import { type contents, encoding, type VariableStore } from "../../../src/internal.ts";
 import type { LineOf, TransferRecord } from "./transfer-format.ts";
 import { badImport, type ReadBytes, writeFile } from "./transfer-lines.ts";
 
@@ -35,41 +34,11 @@ export function conflictIn(what: "conversation" | "variables"): ByrefError {
 export const CHANGED = "changed in the meantime; try again.";
 
 /** The records of all variables and names of a store, created while they are read. Secrets have no value. */
-export async function* variableRecords({
-  transfer,
-}: VariableStore): AsyncGenerator<TransferRecord> {
-  for (const name of transfer.names()) {
-    const opened = transfer.open(name);
-    if (opened === undefined) continue;
-    const { info, run, inputDigest } = opened;
-    const isSecret = info.visibility === "secret";
-    try {
-      yield {
-        type: "variable",
-        info,
-        ...json.compact({ isTable: isTable(info), run, inputDigest }),
-      };
-      if (!isSecret) yield* dataRecords(info.bytes, opened);
-    } finally {
-      opened.close();
-    }
-    const versions = isSecret ? [] : transfer.versions(name);
-    try {
-      for (const { info, undone, read } of versions) {
-        yield { type: "version", info, ...json.compact({ isTable: isTable(info), undone }) };
-        yield* dataRecords(info.bytes, { read });
-      }
-    } finally {
-      for (const version of versions) version.close();
-    }
+export async function* variableRecords(store: VariableStore): AsyncGenerator<TransferRecord> {
+  for (const { record, value } of store.transfer.records()) {
+    yield record;
+    if (value !== undefined) yield* dataRecords(value.info.bytes, value);
   }
-  const { tombstones, numbers } = transfer.nameRecords();
-  for (const tombstone of tombstones) yield { type: "tombstone", tombstone };
-  yield { type: "numbers", numbers };
-}
-
-function isTable({ type, mediaType }: VariableInfo): true | undefined {
-  return type === "array" && contents.formatOf(mediaType) === "bytes" ? true : undefined;
 }
 
 /** The bytes of a value, in lines of limited length. */
@@ -99,20 +68,18 @@ export async function restoreVariable(
   record: TransferRecord,
   bytes: ReadBytes,
 ): Promise<void> {
-  const { transfer } = store;
   switch (record.type) {
     case "byref":
       return;
     case "variable":
-      if (record.info.visibility === "secret") return transfer.leaveOut(record);
-      await transfer.restore(record, await receive(store, record, bytes));
-      return;
-    case "version":
-      return transfer.restoreVersion(record, await receive(store, record, bytes));
+    case "version": {
+      const isLeftOut = record.type === "variable" && record.info.visibility === "secret";
+      const content = isLeftOut ? undefined : await receive(store, record, bytes);
+      return store.transfer.restore(record, content);
+    }
     case "tombstone":
-      return transfer.restoreTombstone(record.tombstone);
     case "numbers":
-      return transfer.restoreNumbers(record.numbers);
+      return store.transfer.restore(record);
     default:
       throw badImport(`A record of type ${record.type} is not allowed here.`);
   }

@@ -62,9 +62,9 @@ export class R2Files implements Files {
   async read(path: string): Promise<StoredFile | undefined> {
     const found = await this.find(path);
     if (found === undefined) return undefined;
-    const { info, summary, open } = found;
-    requireAtMost("maxJsonBytes", summary.bytes, `file:${path} is too large to be read.`);
-    return { ...info, text: textOf(path, await open.read(0, summary.bytes)) };
+    const { info, bytes, open } = found;
+    requireAtMost("maxJsonBytes", bytes, `file:${path} is too large to be read.`);
+    return { ...info, text: textOf(path, await open.read(0, bytes)) };
   }
 
   async list(prefix: string): Promise<readonly string[]> {
@@ -103,14 +103,14 @@ export class R2Files implements Files {
       throw new ByrefError("conflict", `${path} changed while it was read; try again.`);
     };
     const open = { info: { bytes: head.size }, read, close: () => undefined };
-    return { summary: this.#summaryOf(head), info: infoOf(head), open };
+    return { ...this.#summaryOf(head), info: infoOf(head), open };
   }
 
-  /** Begins a file of the caller's. It is visible when the upload is complete. */
-  upload(path: string, { mediaType, visibility }: Pick<FileSummary, "mediaType" | "visibility">) {
+  /** Begins a file, by default of the caller's. It is visible when the upload is complete. */
+  upload(path: string, { mediaType, ...write }: FileWrite & Pick<FileSummary, "mediaType">) {
     return new R2Upload(this.#bucket, this.#keyOf(path), {
       httpMetadata: { contentType: mediaType },
-      customMetadata: metadataOf({ visibility, sources: ["caller"] }),
+      customMetadata: metadataOf({ sources: ["caller"], ...write }),
     });
   }
 
@@ -152,8 +152,7 @@ export class R2Files implements Files {
   }
 }
 
-interface FoundFile {
-  readonly summary: FileSummary;
+interface FoundFile extends FileSummary {
   readonly info: FileInfo;
   readonly open: StoredBytes;
 }

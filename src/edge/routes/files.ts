@@ -63,10 +63,10 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
       const folder = folderOf(context);
       const found = context.data && (await folder.find(path));
       if (found === undefined) throw missingFile(path);
-      if (found.summary.visibility === "secret") {
+      if (found.visibility === "secret") {
         throw new ByrefError("variable_secret", `${path} is secret: it cannot be read.`);
       }
-      return serveStored(found.open, found.summary, { ...headers, request });
+      return serveStored(found.open, found, { ...headers, request });
     },
   ),
   endpoint(
@@ -108,7 +108,7 @@ function putFile(
   const files = folderOf(context);
   const mediaType = storedType(request);
   return writing(context, async ({ events }, signal) => {
-    const before = (await files.find(path))?.summary;
+    const before = await files.find(path);
     requireConditions(conditions, before?.etag);
     const kept = visibility ?? before?.visibility ?? "model";
     const upload = files.upload(path, { mediaType, visibility: kept });
@@ -120,16 +120,17 @@ function putFile(
         await upload.write(piece);
       }
       return await inQueue(context, async () => {
-        const current = (await files.find(path))?.summary;
+        const current = await files.find(path);
         requireConditions(conditions, current?.etag);
         const isOther = current !== undefined && current.visibility !== kept;
         if (isOther && visibility === undefined) throw conflict(path);
         await files.requireRoom(path, bytes);
         await upload.complete();
         events.add({ type: "file.saved", file: { path, bytes } });
-        const file = (await files.find(path))?.summary;
+        const found = await files.find(path);
         // A turn has replaced or deleted it, which only a program beside Byref can do.
-        if (file === undefined) throw conflict(path);
+        if (found === undefined) throw conflict(path);
+        const { open: _, info: __, ...file } = found;
         return { file, isNew: current === undefined };
       });
     } catch (error) {
@@ -154,7 +155,7 @@ async function deleteFile(
   await writing(context, ({ events }) =>
     inQueue(context, async () => {
       const current = await files.find(path);
-      requireConditions(conditions, current?.summary.etag);
+      requireConditions(conditions, current?.etag);
       if (current === undefined) throw missingFile(path);
       await files.delete(path);
       events.add({ type: "file.deleted", file: { path } });

@@ -1,9 +1,8 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Blobs, BlobUpload } from "./blobs.ts";
-import type { Chunks } from "./chunks.ts";
+import type { Chunks, Rows } from "../rows/rows.ts";
 import { type Body, Content, isStored, type Stored, type StoredBody, storedOf } from "./content.ts";
-import type { Rows } from "../rows/rows.ts";
 
 /** A bound bucket, and the prefix of every key of this conversation. */
 export interface Bucket {
@@ -14,7 +13,7 @@ export interface Bucket {
 /**
  * Stores the bytes of values that do not fit into their rows: in chunk rows, or in the bucket. Each body
  * has a unique id and never changes; a variable's row refers to it. Bodies without a row are recorded as
- * garbage in the same SQLite (`garbage.ts`), so that a crash leaves bytes to sweep but never a partial
+ * garbage in the same SQLite (`Rows`), so that a crash leaves bytes to sweep but never a partial
  * value.
  */
 export class Bodies {
@@ -40,18 +39,14 @@ export class Bodies {
     return this.#bucket === undefined ? limits.maxRecordBytes : limits.maxChunkedBytes;
   }
 
-  /** True if the content is in memory and should be stored in the bucket. */
-  belongsInBucket({ about, body }: Content): boolean {
-    if (this.#bucket === undefined || isStored(body)) return false;
-    const isBytes = about.type === "bytes";
-    return about.bytes > (isBytes ? limits.maxRowBytes : limits.maxChunkedBytes);
-  }
-
-  /** Stores the content's bytes in the bucket. Place or drop the body. */
+  /** Stores bytes that are in memory in the bucket, if they are many and there is one. Place or drop the body. */
   async toBucket(content: Content): Promise<Content> {
+    const { about } = content;
+    const most = about.type === "bytes" ? limits.maxRowBytes : limits.maxChunkedBytes;
+    if (this.#bucket === undefined || isStored(content.body) || about.bytes <= most) return content;
     const body = this.begin("r2");
     try {
-      const { blobs, prefix } = this.#requireBucket();
+      const { blobs, prefix } = this.#bucket;
       await blobs.put(prefix + body.id, bytesOf(content.body));
     } catch (error) {
       this.drop(body);
@@ -64,7 +59,7 @@ export class Bodies {
   begin(location: StoredBody["location"]): StoredBody {
     const body = { location, id: this.#newId() };
     this.keep(body);
-    this.#rows.garbage.add(body);
+    this.#rows.garbage.put({ id: body.id }, body);
     return body;
   }
 
@@ -86,11 +81,11 @@ export class Bodies {
 
   /** Removes the body from the garbage. Throws `bad_value` if another row refers to it, or if it was swept. */
   #claim(body: StoredBody): void {
-    if (!this.#rows.garbage.has(body.id)) {
+    if (this.#rows.garbage.get({ id: body.id }) === undefined) {
       const message = "A streamed value can be saved once, and soon; send it again.";
       throw new ByrefError("bad_value", message);
     }
-    this.#rows.garbage.remove(body.id);
+    this.#rows.garbage.remove({ id: body.id });
   }
 
   /** Protects a body that is about to be committed from the sweep until it is dropped. */
@@ -120,7 +115,7 @@ export class Bodies {
   release(body: Body): void {
     if (!isStored(body)) return;
     if (body.location === "chunks" && !this.#isInUse(body)) this.#rows.chunks.remove(body.id);
-    else this.#rows.garbage.add(body);
+    else this.#rows.garbage.put({ id: body.id }, body);
   }
 
   /** Protects the body from the sweep until the returned function is called. */
@@ -162,7 +157,7 @@ export class Bodies {
     this.#rows.transaction(() => {
       for (const { location, id } of bodies) {
         if (location === "chunks") this.#rows.chunks.remove(id);
-        this.#rows.garbage.remove(id);
+        this.#rows.garbage.remove({ id });
       }
     });
     return !this.hasGarbage();

@@ -1,38 +1,23 @@
 import * as limits from "../../limits.ts";
 import { joinBytes, piecesOf, copyOf } from "../../value/bytes.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
+import type { Chunks } from "../rows/rows.ts";
 import { LateTable, type Sql } from "../rows/sql.ts";
 
-/**
- * Stores long values in rows of at most `maxRecordBytes`, each under its id and the offset of its first
- * byte, so that a range is found without reading the rest.
- */
-export interface Chunks {
-  /** Appends bytes. The id must be new, or `start` must be the end of its last bytes. */
-  write(id: string, start: number, bytes: Uint8Array): void;
-  /** Reads the bytes from `from` up to, but not including, `to`, or as many of them as exist. */
-  read(id: string, from: number, to: number): Uint8Array;
-  remove(id: string): void;
-}
-
-export class SqlChunks implements Chunks {
-  readonly #sql: Sql;
-  readonly #table: LateTable;
-
+export class SqlChunks extends LateTable implements Chunks {
   constructor(sql: Sql) {
-    this.#sql = sql;
-    this.#table = new LateTable(sql, "chunk", CHUNK_COLUMNS);
+    super(sql, "chunk", CHUNK_COLUMNS);
   }
 
   write(id: string, start: number, bytes: Uint8Array): void {
-    this.#table.create();
+    this.create();
     let offset = start;
     for (const chunk of piecesOf(bytes, limits.maxRecordBytes)) {
       // SQLite copies the whole buffer, so a view of a larger buffer needs its own.
       const isWhole =
         chunk.buffer instanceof ArrayBuffer && chunk.length === chunk.buffer.byteLength;
       const buffer = isWhole ? chunk.buffer : copyOf(chunk).buffer;
-      this.#sql.run(`INSERT INTO chunk (id, start, bytes) VALUES (?, ?, ?)`, id, offset, buffer);
+      this.sql.run(`INSERT INTO chunk (id, start, bytes) VALUES (?, ?, ?)`, id, offset, buffer);
       offset += chunk.length;
     }
   }
@@ -40,7 +25,7 @@ export class SqlChunks implements Chunks {
   read(id: string, from: number, to: number): Uint8Array {
     const end = Math.min(to, Number.MAX_SAFE_INTEGER);
     // SQLite returns only the requested part of the first and the last row.
-    const rows = this.#sql.all(
+    const rows = this.sql.all(
       `SELECT substr(bytes, max(? - start, 0) + 1, ? - max(start, ?)) AS bytes
        FROM chunk WHERE id = ? AND start > ? AND start < ? ORDER BY start`,
       from,
@@ -56,12 +41,7 @@ export class SqlChunks implements Chunks {
   }
 
   remove(id: string): void {
-    this.#sql.run(`DELETE FROM chunk WHERE id = ?`, id);
-  }
-
-  /** A rollback may have removed the table. */
-  forget(): void {
-    this.#table.forget();
+    this.sql.run(`DELETE FROM chunk WHERE id = ?`, id);
   }
 }
 

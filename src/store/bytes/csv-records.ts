@@ -9,7 +9,8 @@ import { MarkList } from "../../value/marks.ts";
 import { isUtf8, parseMediaType } from "../../value/media-type.ts";
 import { type Metered, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
-import { byteLength } from "../../value/encoding.ts";
+import { byteLength, decodeUtf8 } from "../../value/encoding.ts";
+import { compact } from "../../value/json.ts";
 import type { CsvDelimiter, RecordsFormat, TableMeter } from "./receive.ts";
 
 /**
@@ -33,7 +34,7 @@ export const csvRecords: RecordsFormat = {
   },
   read({ mediaType, columns: kinds }, header) {
     const csv = new Csv(mediaType);
-    const columns = new CsvColumns(csv.names(header) ?? [], kinds);
+    const columns = new CsvColumns(csv.header(header)?.names ?? [], kinds);
     return (rows) => columns.records(csv.split(rows));
   },
   async *write(records) {
@@ -57,8 +58,11 @@ const CHARACTERS = { comma: ",", semicolon: ";", tab: "\t", pipe: "|" } as const
 /** Text that is parsed at once, unless one row is longer. */
 const BATCH_CHARS = PIECE_BYTES / 4;
 
-/** A file that begins with the line `sep=;` says in it what separates its cells, as spreadsheets do. */
-const SEPARATOR = /^(?:\r\n|\n|\r)*sep=([,;\t|])(?:\r\n|\n|\r)/;
+/**
+ * What may be before the first row: a byte order mark, empty lines, and a line `sep=;` with what separates cells, as
+ * spreadsheets write it.
+ */
+const START = /^\uFEFF?[\r\n]*(?:sep=([,;\t|])[\r\n]+)?/;
 
 /** Parses the text of a CSV. How, the parameters of its media type say: `text/csv;delimiter=semicolon;types=off`. */
 class Csv {
@@ -80,15 +84,16 @@ class Csv {
     return this.#given === "comma";
   }
 
-  /** Returns the cells of the first row, which has the names; undefined for a text without one. */
-  names(header: string): readonly string[] | undefined {
-    const text = header.replace(/^\uFEFF/, "");
-    const [line = "", separator] = SEPARATOR.exec(text) ?? [];
+  /** Reads the first row, which has the names, and returns where it ends; undefined for a text without one. */
+  header(text: string): { readonly names: readonly string[]; readonly end: number } | undefined {
+    const [before = "", separator] = START.exec(text) ?? [];
     if (separator !== undefined) this.#delimiter = separator;
-    const row = text.slice(line.length).replace(/^[\r\n]+/, "");
-    if (row === "") return undefined;
-    if (this.#delimiter === "") this.#delimiter = frequentIn(row);
-    return this.rows(row)[0];
+    const rest = text.slice(before.length);
+    if (this.#delimiter === "") this.#delimiter = frequentIn(rest);
+    const [first] = this.numberedRows(rest, 1);
+    if (first === undefined) return undefined;
+    const row = new TextEncoder().encode(rest).subarray(0, first.info.bytes);
+    return { names: first.record, end: before.length + decodeUtf8(row).length };
   }
 
   /** Parses rows. Throws `CsvError`. */
@@ -101,9 +106,10 @@ class Csv {
     return splitRows(text, this.#delimiter.charCodeAt(0));
   }
 
-  /** Parses rows with the numbers of their lines, from 1. */
-  numberedRows(text: string): readonly NumberedRow[] {
-    return parse(text, { ...this.#options, info: true }) as unknown as readonly NumberedRow[];
+  /** Parses the first rows, with the numbers of their lines, from 1, and the bytes up to their ends. */
+  numberedRows(text: string, to?: number): readonly NumberedRow[] {
+    const options = { ...this.#options, ...compact({ to }), info: true };
+    return parse(text, options) as unknown as readonly NumberedRow[];
   }
 
   get #options() {
@@ -151,9 +157,6 @@ class CsvMeter implements TableMeter {
   /** Characters of `#held` that were searched for the end of a row. */
   #searched = 0;
   #isQuoted = false;
-  #hasSeparator = false;
-  /** End of the first row in `#held`, until it is read. */
-  #headerEnd = 0;
   /** End of the last complete row in `#held`. */
   #end = 0;
   /** The number of the line that `#held` begins with. */
@@ -210,7 +213,7 @@ class CsvMeter implements TableMeter {
     requireAtMost("maxJsonBytes", this.#held.length, "Send shorter rows.");
   }
 
-  /** Finds the first line break that ends a row, and the last one: they are not inside of quotes. */
+  /** Finds the last line break that ends a row: it is not inside of quotes. */
   #search(): void {
     // The last character may be half of a line break.
     const last = this.#held.length - 1;
@@ -219,20 +222,9 @@ class CsvMeter implements TableMeter {
       if (code === ascii.QUOTE) this.#isQuoted = !this.#isQuoted;
       if (this.#isQuoted || (code !== ascii.LF && code !== ascii.CR)) continue;
       const isHalf = code === ascii.CR && this.#held.charCodeAt(at + 1) === ascii.LF;
-      if (isHalf) continue;
-      const isSought = this.#columns === undefined && this.#headerEnd === 0;
-      if (isSought && this.#isRow(this.#held.slice(this.#end, at))) this.#headerEnd = at + 1;
-      this.#end = at + 1;
+      if (!isHalf) this.#end = at + 1;
     }
     this.#searched = Math.max(last, 0);
-  }
-
-  /** False for an empty line before the first row, and for the one that names the separator. */
-  #isRow(line: string): boolean {
-    const text = line.replace(/^\uFEFF|\r$/g, "");
-    const isSeparator = !this.#hasSeparator && /^sep=[,;\t|]$/.test(text);
-    this.#hasSeparator ||= isSeparator;
-    return text !== "" && !isSeparator;
   }
 
   /** Reads what is held up to `end`: the first row, and then the others. */
@@ -253,13 +245,13 @@ class CsvMeter implements TableMeter {
   }
 
   #readHeader(end: number): void {
-    const headerEnd = this.#headerEnd > 0 ? this.#headerEnd : end;
-    const names = this.#parsed(() => this.#csv.names(this.#held.slice(0, headerEnd)));
-    this.#pass(headerEnd);
-    if (names === undefined) return;
+    const header = this.#parsed(() => this.#csv.header(this.#held.slice(0, end)));
+    this.#pass(header?.end ?? end);
+    if (header === undefined) return;
+    const { names } = header;
     const kinds = this.#csv.isTyped ? this.#kinds : "t".repeat(names.length);
     this.#columns = new CsvColumns(names, kinds);
-    this.#read(end - headerEnd);
+    this.#read(end - header.end);
   }
 
   #pass(end: number): void {
@@ -268,7 +260,6 @@ class CsvMeter implements TableMeter {
     this.#bytes += byteLength(text);
     this.#line += text.match(LINE_BREAK)?.length ?? 0;
     this.#searched -= end;
-    this.#headerEnd = 0;
     this.#end = 0;
   }
 
@@ -297,7 +288,7 @@ class CsvMeter implements TableMeter {
 
 interface NumberedRow {
   readonly record: readonly string[];
-  readonly info: { readonly lines: number };
+  readonly info: { readonly lines: number; readonly bytes: number };
 }
 
 const REASONS: ReadonlyMap<unknown, string> = new Map([

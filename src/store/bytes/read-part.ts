@@ -1,8 +1,8 @@
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { parseElements, parseLines, parseRecords, recordLines } from "../../value/records-text.ts";
+import { parseElements, parseLines, recordLines } from "../../value/records-text.ts";
 import { deepFreeze, type Json, parsedBody } from "../../value/json.ts";
-import { spanOf } from "../../value/marks.ts";
+import { type Span, spanOf } from "../../value/marks.ts";
 import { byteLength, decodeUtf8 } from "../../value/encoding.ts";
 import { sliceCodePoints } from "../../value/characters.ts";
 import {
@@ -55,12 +55,14 @@ export class StoredValue {
   }
 
   /**
-   * Returns the result of `readPath` on the whole value, but loads only the marked spans that the path's
-   * first step needs. `[*]` loads all spans, one at a time. Rejects with `limit_exceeded` for a part of more
+   * Returns what is at the path, frozen. Of a value with parts, it loads only the marked spans that the path's first step
+   * needs; `[*]` loads all spans, one at a time. Rejects as `whole` does, and with `limit_exceeded` for a part of more
    * than `maxJsonBytes`.
    */
-  part(path: Path): Promise<Reading> {
-    return this.#whileHeld(() => this.#part(path));
+  readPath(path: Path, name: string): Promise<Reading> {
+    return this.#whileHeld(async () =>
+      this.hasPart(path) ? this.#part(path) : readPath(await this.#whole(name), path, this.#work),
+    );
   }
 
   /** Opens it for reading. */
@@ -110,12 +112,10 @@ export class StoredValue {
       throw new ByrefError("bad_value", message);
     }
     requireReadable(bytes);
-    const whole = await this.#read(0, bytes);
-    const isMarked = marks.length > 0 || format === "table";
-    if (isMarked && format !== "text") return deepFreeze(await this.#parseSpans(0, whole));
-    const text = decodeUtf8(whole);
-    if (format === "text") return text;
-    return deepFreeze(format === "records" ? parseRecords(text) : parsedBody(text));
+    if (format !== "text" && (format !== "json" || marks.length > 0))
+      return deepFreeze(await this.#collect(0, bytes));
+    const text = decodeUtf8(await this.#read(0, bytes));
+    return format === "text" ? text : deepFreeze(parsedBody(text));
   }
 
   async #part(path: Path): Promise<Reading> {
@@ -123,7 +123,8 @@ export class StoredValue {
     const work = this.#work;
     if (this.#format !== "text") {
       const slice = (bounds: Bounds) => this.#elements(bounds);
-      return readElements({ count, work, slice, spans: () => this.#spans() }, path);
+      const spans = () => this.#elementsIn(0, this.#stored.bytes);
+      return readElements({ count, work, slice, spans }, path);
     }
     const [first, ...rest] = path;
     if (first === undefined || !isSlice(first))
@@ -134,7 +135,8 @@ export class StoredValue {
   }
 
   async #text(bounds: Bounds): Promise<string> {
-    const { firstCount, bytes } = await this.#span(bounds);
+    const { fromByte, toByte, firstCount } = this.#spanOf(bounds);
+    const bytes = await this.#read(fromByte, toByte);
     const found = sliceCodePoints(decodeUtf8(bytes), {
       from: bounds.from - firstCount,
       to: bounds.to - firstCount,
@@ -144,65 +146,74 @@ export class StoredValue {
   }
 
   async #elements(bounds: Bounds): Promise<readonly Json[]> {
-    const { fromByte, firstCount, bytes } = await this.#span(bounds);
-    const span = await this.#parseSpans(fromByte, bytes);
+    const { fromByte, toByte, firstCount } = this.#spanOf(bounds);
+    const span = await this.#collect(fromByte, toByte);
     const found = span.slice(bounds.from - firstCount, bounds.to - firstCount);
     // Without the brackets, because one element may have the maximum size.
-    if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(JSON.stringify(found)) - 2);
+    const isLong = toByte - fromByte > limits.maxJsonBytes;
+    if (isLong) requireReadable(byteLength(JSON.stringify(found)) - 2);
     return deepFreeze(found);
   }
 
-  async #span(bounds: Bounds) {
-    const { fromByte, toByte, firstCount } = spanOf(this.#stored.marks, this.#stored, bounds);
-    return { fromByte, firstCount, bytes: await this.#readSpan(fromByte, toByte) };
+  /** Finds a span, which may be larger than the requested part in it. The part may be as large as a value. */
+  #spanOf(bounds: Bounds): Span {
+    const span = spanOf(this.#stored.marks, this.#stored, bounds);
+    const bytes = span.toByte - span.fromByte;
+    if (bytes > MAX_SPAN_BYTES) requireReadable(bytes);
+    return span;
   }
 
-  /** Reads a span, which may be larger than the requested part in it. The part may be as large as a value. */
-  #readSpan(from: number, to: number): Promise<Uint8Array> {
-    const isTooMuch = to - from > limits.maxJsonBytes + MAX_AROUND_BYTES;
-    if (isTooMuch) requireReadable(to - from);
-    return this.#read(from, to);
-  }
-
-  /** Parses one marked span at a time, so that only a small part of the text is in memory with the elements. */
-  async #parseSpans(fromByte: number, bytes: Uint8Array): Promise<Json[]> {
-    const { marks, columns } = this.#stored;
-    const toByte = fromByte + bytes.length;
-    const starts = marks.flatMap(([byte]) => (byte >= fromByte && byte < toByte ? byte : []));
-    let chars = 0;
-    const parse = await this.#parser((added) => {
-      chars += added;
-      // The records of a table may be far longer than its bytes: each repeats the names of the columns.
-      const isTooMuch = chars > limits.maxJsonBytes + MAX_AROUND_BYTES;
-      if (isTooMuch && columns !== undefined) requireReadable(chars);
-    });
+  async #collect(from: number, to: number): Promise<Json[]> {
     const found: Json[] = [];
-    for (const [index, start] of starts.entries()) {
-      const span = bytes.subarray(start - fromByte, (starts[index + 1] ?? toByte) - fromByte);
-      for (const element of parse(span)) found.push(element);
-    }
+    const most = { atOnce: Infinity, chars: MAX_SPAN_BYTES };
+    for await (const elements of this.#elementsIn(from, to, most))
+      for (const element of elements) found.push(element);
     return found;
   }
 
-  async *#spans(): AsyncGenerator<readonly Json[]> {
-    const { marks, bytes } = this.#stored;
-    const parse = await this.#parser();
-    for (const [index, [fromByte]] of marks.entries()) {
-      yield parse(await this.#readSpan(fromByte, marks[index + 1]?.[0] ?? bytes));
+  /**
+   * Yields elements, a marked span at a time, so that only a small part of the text is in memory with them. The records
+   * of a table may be far longer than its bytes: each repeats the names of the columns.
+   */
+  async *#elementsIn(
+    from: number,
+    to: number,
+    { atOnce, chars: maxChars } = { atOnce: 0, chars: Infinity },
+  ): AsyncGenerator<readonly Json[], undefined> {
+    const linesOf = this.#format === "json" ? undefined : await this.#lineReader();
+    let chars = 0;
+    for await (const span of this.#spans([from, to], atOnce, (...range) => this.#read(...range))) {
+      const lines = linesOf?.(span);
+      for (const line of lines ?? []) chars += line.length;
+      if (chars > maxChars) requireReadable(chars);
+      yield lines === undefined ? parseElements(decodeUtf8(span)) : parseLines(lines);
     }
+    return undefined;
   }
 
-  /** Returns a function that parses spans. `count` receives the length of each span as JSON. */
-  async #parser(
-    count: (chars: number) => void = () => undefined,
-  ): Promise<(span: Uint8Array) => readonly Json[]> {
-    if (this.#format === "json") return (span) => parseElements(decodeUtf8(span));
-    const linesOf = await this.#lineReader();
-    return (span) => {
-      const lines = linesOf(span);
-      count(lines.reduce((chars, line) => chars + line.length, 0));
-      return parseLines(lines);
+  /** Yields the bytes of each marked span. One read serves those in `atOnce` bytes. */
+  async *#spans(
+    [from, to]: readonly [from: number, to: number],
+    atOnce: number,
+    read: (from: number, to: number) => Promise<Uint8Array>,
+  ): AsyncGenerator<Uint8Array, undefined> {
+    const { marks, columns } = this.#stored;
+    // NDJSON in a row has no marks.
+    const all = marks.length === 0 && columns === undefined ? [0] : marks.map(([byte]) => byte);
+    const starts = all.filter((start) => start >= from && start < to);
+    let block: { readonly from: number; readonly bytes: Uint8Array } = {
+      from,
+      bytes: new Uint8Array(),
     };
+    for (const [index, start] of starts.entries()) {
+      const end = starts[index + 1] ?? to;
+      if (end > block.from + block.bytes.length) {
+        const next = starts.find((one) => one >= start + atOnce) ?? to;
+        block = { from: start, bytes: await read(start, Math.max(next, end)) };
+      }
+      yield block.bytes.subarray(start - block.from, end - block.from);
+    }
+    return undefined;
   }
 
   /** Returns a function that returns the records of a span, each as JSON. */
@@ -221,26 +232,16 @@ export class StoredValue {
   /** Reads records, a span at a time: those of NDJSON as they are written, those of a table as JSON. */
   async *#lines(): AsyncGenerator<readonly string[], undefined> {
     const linesOf = await this.#lineReader();
-    const { marks, bytes, columns, body } = this.#stored;
-    // NDJSON in a row has no marks.
-    const starts = marks.length === 0 && columns === undefined ? [0] : marks.map(([byte]) => byte);
-    let from = 0;
-    let read: Uint8Array = new Uint8Array();
-    for (const [index, start] of starts.entries()) {
-      const end = starts[index + 1] ?? bytes;
-      // One read of the bucket serves several spans.
-      if (end > from + read.length) {
-        const to = starts.find((one) => one >= start + limits.maxRecordBytes) ?? bytes;
-        [from, read] = [start, await this.#bodies.read(body, start, Math.max(to, end))];
-      }
-      yield linesOf(read.subarray(start - from, end - from));
-    }
+    const { bytes, body } = this.#stored;
+    const read = (from: number, to: number) => this.#bodies.read(body, from, to);
+    for await (const span of this.#spans([0, bytes], limits.maxRecordBytes, read))
+      yield linesOf(span);
     return undefined;
   }
 }
 
-/** Bytes around the part: at most one mark's distance on each side, or more where elements are large. */
-const MAX_AROUND_BYTES = 4 * limits.markBytes;
+/** With the bytes around a part: at most one mark's distance on each side, or more where elements are large. */
+const MAX_SPAN_BYTES = limits.maxJsonBytes + 4 * limits.markBytes;
 
 /** An array whose elements are loaded on request, frozen. */
 export interface Elements {

@@ -1,6 +1,4 @@
-import type { Chunks } from "../bytes/chunks.ts";
-import type { Stored } from "../bytes/content.ts";
-import type { Garbage } from "../bytes/garbage.ts";
+import type { Stored, StoredBody } from "../bytes/content.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
 
 /** A variable as a row. */
@@ -10,31 +8,44 @@ export interface Row {
   readonly stored: Stored;
 }
 
-/** A replaced value of a variable, which can be restored. */
-export interface KeptVersion {
-  readonly info: VariableInfo;
-  readonly stored: Stored;
-  /** True if an undo replaced it. Another undo passes over it. */
-  readonly isUndone: boolean;
-}
-
-/** A row without value and metadata. */
+/** A replaced value of a variable, which can be restored: what is listed of it. */
 export interface KeptGlance {
   readonly name: string;
   readonly version: number;
   readonly bytes: number;
+  /** True if an undo replaced it. Another undo passes over it. */
   readonly isUndone: boolean;
 }
 
-/** Earlier versions of variables. They are counted in the quota. */
-export interface Versions {
-  /** Oldest first, of each name. Read once, until a change is rolled back. */
-  all(): readonly KeptGlance[];
-  get(name: string, version: number): KeptVersion | undefined;
-  add(version: KeptVersion): void;
-  remove(name: string, version: number): void;
-  /** A rollback may have removed the table. */
-  forget(): void;
+/** The same with its value and metadata. */
+export interface KeptVersion extends KeptGlance {
+  readonly info: VariableInfo;
+  readonly stored: Stored;
+}
+
+/** The columns that identify a row, with their values. */
+export type Key = Readonly<Record<string, string | number>>;
+
+/** Rows of one kind. */
+export interface Table<Row, Listed = Row> {
+  /** Oldest first. */
+  all(): readonly Listed[];
+  get(key: Key): Row | undefined;
+  /** Inserts or replaces. */
+  put(key: Key, row: Row): void;
+  remove(key: Key): void;
+}
+
+/**
+ * Stores long values in rows of at most `maxRecordBytes`, each under its id and the offset of its first
+ * byte, so that a range is found without reading the rest.
+ */
+export interface Chunks {
+  /** Appends bytes. The id must be new, or `start` must be the end of its last bytes. */
+  write(id: string, start: number, bytes: Uint8Array): void;
+  /** Reads the bytes from `from` up to, but not including, `to`, or as many of them as exist. */
+  read(id: string, from: number, to: number): Uint8Array;
+  remove(id: string): void;
 }
 
 /**
@@ -43,8 +54,16 @@ export interface Versions {
  */
 export interface Rows {
   readonly chunks: Chunks;
-  readonly garbage: Garbage;
-  readonly versions: Versions;
+  /**
+   * Bodies without a variable, by `id`. One is here from before its first byte is stored until the row that refers to it
+   * is committed, and from the transaction that removes that row until the bytes are deleted. After a crash, the bodies
+   * here have to be swept.
+   */
+  readonly garbage: Table<StoredBody>;
+  /** Earlier versions of variables, by `name` and `version`. They are counted in the quota. */
+  readonly versions: Table<KeptVersion, KeptGlance>;
+  /** By `name`, of which each may be put once until it is removed. */
+  readonly tombstones: Table<Tombstone>;
   /** Returns the entries of all variables, oldest first, with the access times of their rows. Reads no values. */
   entries(): readonly Entry[];
   info(name: string): VariableInfo | undefined;
@@ -56,14 +75,11 @@ export interface Rows {
   stored(name: string): Stored | undefined;
   /** Inserts or replaces. */
   put(row: Row): void;
-  change(info: VariableInfo): void;
+  /** Writes changed metadata of a variable, and its entry. */
+  change(info: VariableInfo, entry: Entry): void;
   remove(name: string): void;
-  /** Writes access times, in milliseconds since 1970, by name. */
-  touch(times: ReadonlyMap<string, number>): void;
-  /** Oldest first. */
-  tombstones(): readonly Tombstone[];
-  addTombstone(tombstone: Tombstone): void;
-  removeTombstone(name: string): void;
+  /** Writes access times. */
+  touch(entries: readonly Entry[]): void;
   /** The highest numbers used in names, by base. */
   numbers(): Readonly<Record<string, number>>;
   saveNumbers(numbers: Readonly<Record<string, number>>): void;

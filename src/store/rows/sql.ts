@@ -1,4 +1,5 @@
 import { ByrefError, messageOf } from "../../errors.ts";
+import type { Key, Table } from "./rows.ts";
 
 /** A value that SQLite accepts and returns. */
 export type SqlValue = string | number | null | ArrayBuffer;
@@ -68,27 +69,27 @@ export function writeMeta(sql: Sql, key: string, value: string): void {
 
 /** A table that is created when something is first written to it, because most conversations never need it. */
 export class LateTable {
-  readonly #sql: Sql;
-  readonly #name: string;
+  protected readonly sql: Sql;
+  protected readonly name: string;
   readonly #columns: string;
   #exists: boolean | undefined;
 
   /** `columns`: the rest of the statement that creates it. `isNew`: it does not exist yet. */
   constructor(sql: Sql, name: string, columns: string, isNew = false) {
-    this.#sql = sql;
-    this.#name = name;
+    this.sql = sql;
+    this.name = name;
     this.#columns = columns;
     if (isNew) this.#exists = false;
   }
 
   get exists(): boolean {
-    this.#exists ??= hasTable(this.#sql, this.#name);
+    this.#exists ??= hasTable(this.sql, this.name);
     return this.#exists;
   }
 
   create(): void {
     if (this.#exists === true) return;
-    this.#sql.run(`CREATE TABLE IF NOT EXISTS ${this.#name} ${this.#columns}`);
+    this.sql.run(`CREATE TABLE IF NOT EXISTS ${this.name} ${this.#columns}`);
     this.#exists = true;
   }
 
@@ -96,6 +97,61 @@ export class LateTable {
   forget(): void {
     this.#exists = undefined;
   }
+}
+
+/** How the rows of a table are written and read. */
+interface RowFormat<Row, Listed> {
+  /** The columns without the key. */
+  readonly columnsOf: (row: Row) => Readonly<Record<string, SqlValue>>;
+  readonly rowFrom: (row: SqlRow) => Row;
+  /** The columns of `all`. */
+  readonly listed: string;
+  readonly order: string;
+  readonly listedFrom: (row: SqlRow) => Listed;
+}
+
+/** Rows of one kind in a table of their own. */
+export class SqlTable<Row, Listed = Row> extends LateTable implements Table<Row, Listed> {
+  readonly #format: RowFormat<Row, Listed>;
+
+  constructor(
+    sql: Sql,
+    name: string,
+    { columns, isNew, ...format }: RowFormat<Row, Listed> & { columns: string; isNew?: boolean },
+  ) {
+    super(sql, name, columns, isNew);
+    this.#format = format;
+  }
+
+  all(): readonly Listed[] {
+    if (!this.exists) return [];
+    const { listed, order, listedFrom } = this.#format;
+    return this.sql.all(`SELECT ${listed} FROM ${this.name} ORDER BY ${order}`).map(listedFrom);
+  }
+
+  get(key: Key): Row | undefined {
+    if (!this.exists) return undefined;
+    const statement = `SELECT * FROM ${this.name} WHERE ${conditionOf(key)}`;
+    const row = firstRow(this.sql, statement, ...Object.values(key));
+    return row && this.#format.rowFrom(row);
+  }
+
+  put(key: Key, row: Row): void {
+    this.create();
+    replaceRow(this.sql, this.name, { ...key, ...this.#format.columnsOf(row) });
+  }
+
+  remove(key: Key): void {
+    if (!this.exists) return;
+    const statement = `DELETE FROM ${this.name} WHERE ${conditionOf(key)}`;
+    this.sql.run(statement, ...Object.values(key));
+  }
+}
+
+function conditionOf(key: Key): string {
+  return Object.keys(key)
+    .map((column) => `${column} = ?`)
+    .join(" AND ");
 }
 
 export function hasTable(sql: Sql, name: string): boolean {

@@ -86,10 +86,9 @@ function sourceOf({ name, tool, input }: VariableInfo): Target | "unknown" | und
 }
 
 function oldestKept({ name, version }: VariableInfo, store: VariableStore) {
-  const versions = store.transfer.versions(name);
-  for (const { close } of versions) close();
-  const oldest = versions.find((one) => one.undone !== true && one.info.version < version);
-  return oldest && store.earlier(name, oldest.info.version)?.info;
+  const versions = store.earlierVersions(name);
+  const oldest = versions.find((one) => !one.isUndone && one.version < version);
+  return oldest && store.earlier(name, oldest.version)?.info;
 }
 
 async function compared(

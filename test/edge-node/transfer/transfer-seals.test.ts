@@ -15,12 +15,12 @@ function newRuntime(bindings: object = {}): NodeRuntime {
   return new NodeRuntime({ agents, model, plans: planSupport(), transfer: transfers }, bindings);
 }
 
-/** Exports a conversation with a trusted variable and an approved plan. */
+/** Exports a conversation with a trusted variable of two versions and an approved plan. */
 async function exported(): Promise<string> {
   const runtime = newRuntime();
   const send = async (method: string, path: string, body: unknown) =>
     (await runtime.ask(method, AT + path, json(body))).text();
-  await send("PUT", "/variables/v", 1);
+  for (const value of [0, 1]) await send("PUT", "/variables/v", value);
   const plan = await send("POST", "/plans", { calls: [{ _tool: "echo", value: 1 }] });
   const { id } = JSON.parse(plan) as { id: string };
   await send("POST", `/plans/${id}/approve`, {});
@@ -34,6 +34,9 @@ async function taken(file: string, query = "", bindings: object = {}) {
     JSON.parse(await (await runtime.ask(method, path, init)).text()) as Record<string, unknown>;
   const { findings = [] } = await ask("POST", `/conversations/import${query}`, { body: file });
   const { trusted } = await ask("GET", `${AT}/variables/v/info`);
+  const again = linesIn(await (await runtime.ask("GET", `${AT}/export`)).text());
+  const kept = again.find(({ type }) => type === "version");
+  expect(kept?.info).toMatchObject({ name: "v", version: 1, trusted });
   const { plans } = await ask("GET", `${AT}/plans`);
   const [plan] = plans as readonly { readonly status: string }[];
   const codes = (findings as readonly { readonly code: string }[]).map(({ code }) => code);

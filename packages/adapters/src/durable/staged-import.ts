@@ -59,7 +59,7 @@ export function stagedImport(
     if (!isLeft) return;
     const staged = opened();
     staged.evictDue(Date.now(), Infinity);
-    for (const name of staged.transfer.names()) staged.delete(name);
+    for (const { name } of staged.list()) staged.delete(name);
     if (!(await staged.sweep())) return;
     sql.transaction(() => {
       for (const table of tablesOf(stagedPrefix)) sql.run(`DROP TABLE ${table}`);

@@ -39,7 +39,7 @@ it("every table that a store creates has the prefix", () => {
   );
   const names = sources.flatMap((source) =>
     Array.from(
-      source.matchAll(/(?:CREATE TABLE |new LateTable\(\s*[\w.]+,\s*")(?!IF )(\w+)/gu),
+      source.matchAll(/(?:CREATE TABLE |(?:new \w+Table|super)\(\s*[\w.]+,\s*")(?!IF )(\w+)/gu),
       ([, name = ""]) => name,
     ),
   );

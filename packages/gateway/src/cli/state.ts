@@ -261,8 +261,8 @@ class LastingChunks extends SqlChunks {
   }
 
   override remove(id: string): void {
-    if (this.#garbage.has(id)) super.remove(id);
-    else this.#garbage.add({ location: "chunks", id });
+    if (this.#garbage.get({ id }) !== undefined) super.remove(id);
+    else this.#garbage.put({ id }, { location: "chunks", id });
   }
 }
 
