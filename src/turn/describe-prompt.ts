@@ -125,8 +125,7 @@ function recorderOf(replaced: LanguageModel) {
   };
   /** Returns the request that the provider's model receives. With calls as tags, the instructions describe the tools. */
   const sent = async (prompt: Prompt) => {
-    const { signal } = new AbortController();
-    const { model, options } = await prepareModelCall({ ...prompt, signal });
+    const { model, options } = await prepareModelCall(prompt);
     await model.doStream(options);
     const received = noted ?? options;
     const [first, ...rest] = received.prompt;

@@ -4,7 +4,7 @@ import * as limits from "../limits.ts";
 import { Answer, type AnswerOptions } from "./answer.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { toTurnMessages } from "./history/prompt.ts";
-import { callModel, type CallResult } from "./model/model-call.ts";
+import { callModel, type CallResult, REDUCED } from "./model/model-call.ts";
 import { openPrompts, type PromptOptions, type Prompts } from "./prompts.ts";
 import { type Remaker, remakerFor } from "./remake.ts";
 import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
@@ -40,7 +40,7 @@ export class Steps {
   #isOpen = false;
   /** Results of the provider's tools whose calls are in earlier steps, to be written to the journal. */
   readonly #late: UIMessageChunk[] = [];
-  /** The earlier turn that is sent in outline, because the provider refuses it. */
+  /** The error of the provider that has refused a prompt: all later ones of the turn are reduced. */
   #refused: CallResult["refused"];
   /** True if the current step ends with its calls. False after a wait for a person. */
   #hasStep = false;
@@ -123,12 +123,8 @@ export class Steps {
   /** What to tell a person about the turn's prompts. */
   get notice(): { readonly outlined?: string } {
     if (this.#refused === undefined) return {};
-    const { question, error } = this.#refused;
-    const what =
-      question === undefined
-        ? "The images of this turn were not sent to the model, because its provider refused them"
-        : `The turn "${question}" was sent to the model in outline only, because its provider refused it`;
-    return { outlined: `${what}: ${error}` };
+    const what = `The model's provider refused the prompt, and received ${REDUCED}`;
+    return { outlined: `${what}: ${this.#refused}` };
   }
 
   startStep(): void {
@@ -205,7 +201,7 @@ export class Steps {
 
   async #callModel(messages: readonly ModelMessage[]): Promise<CallResult> {
     const { prompts } = this.#required;
-    const request = { ...prompts.next(messages), outlined: this.#refused?.turn };
+    const request = { ...prompts.next(messages), isReduced: this.#refused !== undefined };
     this.#state.prompt = prompts.record;
     const result = await callModel(this.#context, request, {
       write: (chunk) => this.#write(chunk),

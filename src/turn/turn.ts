@@ -26,14 +26,7 @@ import {
   withoutWaiting,
 } from "./waiting-calls.ts";
 import type { Change } from "../store/variable.ts";
-import {
-  leaseKeyOf,
-  leaseOf,
-  NOTHING_SPENT,
-  openLease,
-  Spend,
-  spentBefore,
-} from "./spend/spend.ts";
+import { leaseKeyOf, NOTHING_SPENT, Spend, spentBefore } from "./spend/spend.ts";
 
 export interface Question {
   /** The id of the answer's message. Default: a new id. */
@@ -338,14 +331,11 @@ export class Attempt {
     this.failure = recoveredLog && giveUpReason(recoveredLog);
     this.#options = options;
     const signal = AbortSignal.any([options.signal, this.#timeout.signal]);
-    const lease = leases && openLease(leases, leaseKeyOf(head), now, signal);
+    const lease = leases && { leases, key: leaseKeyOf(head), now, signal };
+    const spend = new Spend({ limits: spendLimits, before: head.spent, lease });
     this.context = {
       ...options,
-      account: new Account(
-        store,
-        new Spend(spendLimits, head.spent, lease),
-        options.agent.contextTokens,
-      ),
+      account: new Account(store, spend, options.agent.contextTokens),
       signal,
       emit: (chunk) => {
         log.push(chunk);
@@ -454,7 +444,7 @@ export class Attempt {
     const { total, turn } = this.context.account.spend;
     return {
       ...head,
-      ...leaseOf(this.#options, head, turn),
+      ...(this.#options.leases && { lease: { key: leaseKeyOf(head), spent: turn } }),
       isOpen: false,
       ...(status === "failed" || status === "stopped" ? { ended: status } : {}),
       spent: total,
