@@ -163,11 +163,13 @@ export class Steps {
 
   /** Gives every open call an outcome. `why`: the reason for those that did not run. */
   #closeOpen(code: "turn_stopped" | "skipped", why: string): void {
-    for (const { toolCallId, approvalId, providerExecuted } of this.#state.parts.openCalls()) {
-      if (providerExecuted === true) {
+    for (const call of this.#state.parts.calls().values()) {
+      const { toolCallId, approvalId, isProvided, state, outcome } = call;
+      if (outcome !== undefined || state === "input-streaming") continue;
+      if (isProvided) {
         // Its result may come in a later answer, unless the turn ends.
         if (code !== "turn_stopped") continue;
-        const about = { toolCallId, errorText: `${code}: ${why}`, providerExecuted };
+        const about = { toolCallId, errorText: `${code}: ${why}`, providerExecuted: true };
         // Not `#write`: the error is ours, so the model has seen nothing untrusted.
         this.#state.parts.add({ type: "tool-output-error", ...about });
         void this.#answer.write({ type: "tool-output-error", ...about });
@@ -297,28 +299,27 @@ export class Steps {
   /** True if the provider has paused its own tools, or returns their results in a later step. */
   get #isPending(): boolean {
     const { all } = this.#required.prompts.tools;
-    return this.#state.parts.providerCalls().some((name) => {
-      const tool = Object.hasOwn(all, name) ? all[name] : undefined;
+    return [...this.#state.parts.calls().values()].some(({ toolName, isProvided, state }) => {
+      if (!isProvided || state !== "input-available") return false;
+      const tool = Object.hasOwn(all, toolName) ? all[toolName] : undefined;
       return tool?.type === "provider" && tool.supportsDeferredResults === true;
     });
   }
 
   /** Stores the chunk as the model wrote it, and emits it with references expanded. */
   #write(chunk: UIMessageChunk): void | Promise<void> {
-    // Clients refuse the result of a call that there is not.
-    if (isProvided(chunk) && this.#state.parts.toolOf(chunk.toolCallId) === "") return undefined;
-    if (this.#isUntrusted(chunk)) this.#state.taint.add();
-    if (isProvided(chunk) && !this.#state.parts.isInStep(chunk.toolCallId)) this.#late.push(chunk);
+    if (isProvided(chunk)) {
+      const call = this.#state.parts.calls().get(chunk.toolCallId);
+      // Clients refuse the result of a call that there is not.
+      if (call === undefined) return undefined;
+      const { policies } = this.#context.agent;
+      // For example from the web. The model reads it in full.
+      if (policies?.[call.toolName]?.trusted !== true) this.#state.taint.add();
+      if (!call.isInStep) this.#late.push(chunk);
+    }
+    if (chunk.type === "source-url" || chunk.type === "source-document") this.#state.taint.add();
     this.#state.parts.add(chunk);
     return this.#answer.write(chunk);
-  }
-
-  /** True for results of a provider's own tools, for example from the web. The model reads them in full. */
-  #isUntrusted(chunk: UIMessageChunk): boolean {
-    if (chunk.type === "source-url" || chunk.type === "source-document") return true;
-    if (!isProvided(chunk)) return false;
-    const name = this.#state.parts.toolOf(chunk.toolCallId);
-    return this.#context.agent.policies?.[name]?.trusted !== true;
   }
 
   get #required() {

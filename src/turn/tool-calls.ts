@@ -28,7 +28,7 @@ import { isGuarded } from "../tool/save-target.ts";
 import { clip } from "../value/characters.ts";
 import type { Path } from "../value/path.ts";
 import { tagsOf } from "./agent.ts";
-import type { Deferred, Needed, WrittenCall } from "./history/message-parts.ts";
+import type { Needed, WrittenCall } from "./history/message-parts.ts";
 
 type Messages = readonly ModelMessage[];
 
@@ -136,7 +136,7 @@ export class ToolCalls {
     const { deferred, parts } = this.#options.state;
     if (deferred.size === 0) return false;
     const calls = parts.calls();
-    return [...deferred.values()].some((one) => isReleased(one, calls));
+    return [...deferred.keys()].some((id) => isReleased(id, calls));
   }
 
   /**
@@ -206,7 +206,6 @@ export class ToolCalls {
     const isOrdered = tagsOf(agent) !== undefined || uses.some(({ length }) => length > 0);
     if (!isOrdered) return calls;
     const ready: ToolCall[] = [];
-    let follows: readonly string[] = [];
     for (const [index, call] of calls.entries()) {
       const needs: Needed[] = [];
       let early: Use | undefined;
@@ -220,9 +219,8 @@ export class ToolCalls {
         this.#refuse(call, skippedFor(early.source, calls[early.writers[0] ?? index]));
         continue;
       }
-      if (follows.length + needs.length === 0) ready.push(call);
-      else state.deferred.set(call.toolCallId, { needs, follows });
-      follows = [call.toolCallId];
+      if (ready.length === 0) ready.push(call);
+      else state.deferred.set(call.toolCallId, { needs });
     }
     return ready;
   }
@@ -237,11 +235,11 @@ export class ToolCalls {
     const calls = parts.calls();
     const isMissing = ({ toolCallId, name }: Needed) =>
       calls.get(toolCallId)?.outcome !== "done" || this.#context.store.glance(name) === undefined;
-    return [...deferred].flatMap(([id, one]) => {
+    return [...deferred].flatMap(([id, { needs }]) => {
       const call = calls.get(id);
-      if (!isReleased(one, calls)) return [];
+      if (!isReleased(id, calls)) return [];
       deferred.delete(id);
-      const missing = one.needs.find(isMissing);
+      const missing = needs.find(isMissing);
       if (call === undefined || missing === undefined) return call ?? [];
       this.#refuse(call, skippedFor(missing.source, calls.get(missing.toolCallId)));
       return [];
@@ -426,13 +424,13 @@ function skippedFor(source: string, writer: Pick<ToolCall, "toolName"> | undefin
 
 const MAX_SOURCE_CHARS = 80;
 
-/** Calls that were stored by an older version may need others than those that they follow. */
-function isReleased(
-  { needs, follows }: Deferred,
-  calls: ReadonlyMap<string, WrittenCall>,
-): boolean {
-  const isOver = (id: string) => calls.get(id)?.outcome !== undefined;
-  return follows.every(isOver) && needs.every(({ toolCallId }) => isOver(toolCallId));
+/** True if the calls before this one have an outcome. Those of the provider may get theirs in a later answer. */
+function isReleased(id: string, calls: ReadonlyMap<string, WrittenCall>): boolean {
+  for (const { toolCallId, outcome, isProvided } of calls.values()) {
+    if (toolCallId === id) return true;
+    if (outcome === undefined && !isProvided) return false;
+  }
+  return true;
 }
 
 /** A reference to what other calls of the step may write. */

@@ -242,7 +242,7 @@ class Turn {
         ...(attempts.length > 0 && { timeline: attempts.slice(-MAX_ATTEMPTS) }),
       };
       const isCut = !signal.aborted && CUT.has(finishReason);
-      const metadata = { ...this.#metadata(stored), ...(isCut && { finishReason }) };
+      const metadata = { ...this.#metadata(), ...(isCut && { finishReason }) };
       const failure = {
         ...(error && { error: error.code, ...error.details }),
         ...(signal.aborted && { stopped: true }),
@@ -287,19 +287,15 @@ class Turn {
     history.add(message);
   }
 
-  /** Includes the rows that the end itself will write. */
-  #metadata(kept: StoredMessage): TurnMetadata {
-    const { history, log, cost } = this.#options;
+  /** Includes the rows of the end itself: those of the message, of the log, and of each message that is replaced. */
+  #metadata(): TurnMetadata {
+    const { history, cost } = this.#options;
     const { rowsRead, rowsWritten, alarms } = cost();
     const { repeats } = this.#attempt.head;
-    const replaced = repeats === undefined ? 0 : history.countAnswers(repeats);
-    const messageRows = history.rowsFor(kept) + (this.#resumed === undefined ? replaced : 1);
+    const repeated = repeats === undefined ? 0 : history.countAnswers(repeats);
+    const replaced = this.#resumed === undefined ? repeated : 1;
     const { usage, savings } = this.#attempt.context.account.counts;
-    return {
-      usage,
-      savings,
-      cost: { rowsRead, rowsWritten: rowsWritten + messageRows + log.rowsToEnd(), alarms },
-    };
+    return { usage, savings, cost: { rowsRead, rowsWritten: rowsWritten + 2 + replaced, alarms } };
   }
 }
 

@@ -19,7 +19,6 @@ import {
   type CompactionOptions,
   KEPT_TURNS,
   lastToCompact,
-  type PastMessages,
   type SizedMessage,
 } from "./compaction.ts";
 import type { Agent } from "../agent.ts";
@@ -32,9 +31,6 @@ const READ_AT_ONCE = 8;
 const MAX_MESSAGES = 1_000;
 /** Larger than any message's number. */
 const NO_END = Number.MAX_SAFE_INTEGER;
-
-/** Placeholder for a question that does not exist yet. */
-const NO_QUESTION: StoredMessage = { id: "", role: "user", parts: [], createdAt: "" };
 
 /** The messages of one conversation, in the order in which they were written. */
 export class History {
@@ -90,7 +86,7 @@ export class History {
   }
 
   /** The turns that are not in `window` any more. */
-  get compaction(): Pick<Compaction, "compacted" | "during"> {
+  get compaction(): Pick<Compaction, "compacted"> {
     return this.#compaction;
   }
 
@@ -102,7 +98,7 @@ export class History {
     const { compacted } = this.#compaction;
     const last = lastToCompact(this.#recent, { ...options, compacted });
     if (last === undefined) return;
-    this.#compaction.add(this.#compactedTo(last, options));
+    this.#compaction.add(this.between(this.#lastCompacted, last), options);
     this.#cached = this.#recent.filter(({ seq }) => seq > last);
   }
 
@@ -132,22 +128,6 @@ export class History {
       this.#compaction.summarize(lines, text);
   }
 
-  /** Returns what `compact` and `window` would leave to a turn with an empty question. Writes nothing. */
-  beforeTurn(options: CompactionOptions): PastMessages {
-    const { compacted } = this.#compaction;
-    const recent = this.#recent;
-    const seq = 1 + (recent.at(-1)?.seq ?? this.#lastCompacted);
-    const next = [...recent, { seq, chars: 0, message: NO_QUESTION }];
-    const last = lastToCompact(next, { ...options, compacted });
-    if (last === undefined) return { window: this.window(), compacted };
-    const left = recent.filter((one) => one.seq > last).map(({ message }) => message);
-    return { window: left, compacted: this.#compactedTo(last, options) };
-  }
-
-  #compactedTo(last: number, options: CompactionOptions) {
-    return this.#compaction.after(this.between(this.#lastCompacted, last), options);
-  }
-
   /** Yields the messages after `seq` up to `last`, oldest first. Holds a few at a time. */
   *between(seq: number, last: number): Generator<SizedMessage> {
     for (let from = seq; from < last; from += READ_AT_ONCE) {
@@ -171,12 +151,6 @@ export class History {
       this.removeFrom(message.id);
       this.add(message);
     });
-  }
-
-  /** Number of rows that `add` writes for a message. */
-  rowsFor(message: StoredMessage): number {
-    const bytes = byteLength(bodyOf(message));
-    return 1 + (bytes > limits.maxRecordBytes ? Math.ceil(bytes / limits.maxRecordBytes) : 0);
   }
 
   /**

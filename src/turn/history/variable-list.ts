@@ -15,7 +15,6 @@ import {
   isInFull,
   type ShownVariable,
   shownVariables,
-  withoutRepeats,
 } from "./shown-variables.ts";
 
 /** Opens the part of a prompt that comes after the messages. */
@@ -98,7 +97,7 @@ export class VariableList {
   }
 
   /**
-   * Returns the messages of the next prompt, without repeated descriptions. The guide's details and the new lines, if
+   * Returns the messages of the next prompt. The guide's details and the new lines, if
    * there are any, change from step to step, so they come last: the text before them stays the same for the provider's
    * cache.
    */
@@ -110,7 +109,7 @@ export class VariableList {
     const content = [VARIABLES_TAG, ...said, "</variables>"].join("\n");
     const hasList = said.length > 0;
     const tail: readonly ModelMessage[] = hasList ? [{ role: "user", content }] : [];
-    const listed = [...withoutRepeats(messages), ...tail];
+    const listed = [...messages, ...tail];
     return { stage, messages: listed, hasList, hasDetails: details !== "" };
   }
 

@@ -149,11 +149,6 @@ export class TurnLog {
     return this.#commit(work, (text, ended) => this.#journal?.append(text, headOf(ended)), true);
   }
 
-  /** Number of rows that the end will write for pending text. */
-  rowsToEnd(): number {
-    return this.#journal?.rowsFor(this.#pending.length) ?? 0;
-  }
-
   /** Ends the log. No frame follows. */
   close(): void {
     this.#isEnded = true;

@@ -62,8 +62,7 @@ export class TurnState {
 
   /** The idempotency key of a call. Uses our own indices, because a model may reuse its ids. */
   keyOf(toolCallId: string): string {
-    const { step, call } = this.parts.placeOf(toolCallId);
-    return `${this.#options.key}/${step}/${call}`;
+    return `${this.#options.key}/${this.parts.calls().get(toolCallId)?.place}`;
   }
 
   restore(entries: readonly JournalEntry[]): void {
