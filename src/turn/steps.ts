@@ -7,7 +7,14 @@ import { toTurnMessages } from "./history/prompt.ts";
 import { callModel, type CallResult, REDUCED } from "./model/model-call.ts";
 import { openPrompts, type PromptOptions, type Prompts } from "./prompts.ts";
 import { type Remaker, remakerFor } from "./remake.ts";
-import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
+import {
+  type Finished,
+  OUTCOME_UNKNOWN,
+  type Planned,
+  preparedOf,
+  runningCall,
+  ToolCalls,
+} from "./tool-calls.ts";
 import type { ToolboxOptions } from "./toolbox.ts";
 import type { RecoveredLog } from "./log/recovery.ts";
 import type { TurnContext } from "./turn-context.ts";
@@ -215,8 +222,10 @@ export class Steps {
   }
 
   /**
-   * Writes the calls to the journal, runs them, and writes their outcomes. `progress`: what is written before they
-   * begin; by default the chunks about calls that are not in the journal yet. `begun`: calls that are in it already.
+   * Writes the calls to the journal, and runs them in parallel, each deferred call once those before it have an outcome.
+   * Saves and shows results in the order of the calls; those that are ready together form one commit. `progress`: what is
+   * written before they begin; by default the chunks about calls that are not in the journal yet. `begun`: calls that are
+   * in it already. Throws the reason of the signal when it aborts.
    */
   async #runCalls(
     planned: readonly Planned[],
@@ -225,22 +234,31 @@ export class Steps {
   ): Promise<FinishReason | undefined> {
     const { calls } = this.#required;
     const known = new Set(begun.map(({ toolCallId }) => toolCallId));
-    const isNew = ({ call }: Planned) => !known.has(call.toolCallId);
-    const hasNews = begun.length === 0 || this.#unrecorded.length > 0;
-    const isLast = () => planned.length === 0 && !calls.canRelease;
-    if (hasNews) await this.#begin(planned.filter(isNew), isLast, progress);
+    const fresh = planned.filter(({ call }) => !known.has(call.toolCallId));
+    if (begun.length === 0 || this.#unrecorded.length > 0)
+      await this.#begin(fresh, planned.length === 0, progress);
     for (const { call } of planned) this.#begun.set(call.toolCallId, call);
-    await calls.run(planned, messages, {
-      begin: (more, isLastOfAll) => this.#begin(more, isLastOfAll),
-      commit: (save) => this.#commit(save),
-    });
-    return this.#afterCalls();
+    const running = planned.map(runningCall);
+    for (let next = 0, tries = 0; ;) {
+      while (calls.canRelease) {
+        const more = await calls.release(messages);
+        await this.#begin(more, next === running.length && more.length === 0);
+        running.push(...more.map(runningCall));
+      }
+      if (next === running.length) return this.#afterCalls();
+      await running[next]?.settled;
+      this.#context.signal.throwIfAborted();
+      const rest = running.slice(next);
+      const saved = this.#save(await preparedOf(rest), rest.length, tries < MAX_TRIES);
+      next += saved;
+      tries = saved > 0 ? 0 : tries + 1;
+    }
   }
 
-  /** Writes the calls that begin to the journal. */
+  /** Writes the calls that begin to the journal. `isLast`: the step ends with them, unless a deferred call follows. */
   async #begin(
     planned: readonly Planned[],
-    isLast: () => boolean,
+    isLast: boolean,
     progress: Progress = () => ({ chunks: this.#unrecorded }),
   ): Promise<void> {
     const { log, signal, account } = this.#context;
@@ -250,22 +268,37 @@ export class Steps {
     log.commit(() => {
       for (const chunk of this.#unrecorded) void this.#write(chunk);
       this.#note({ ...progress(), calls });
-      if (isLast()) this.#closeStep();
+      if (isLast) this.#closeStep();
     });
     for (const call of calls) this.#begun.set(call.toolCallId, call);
   }
 
-  #commit(save: Parameters<StepCommits["commit"]>[0]): void {
-    this.#context.log.commit(() => {
-      const { chunks, isLast } = save();
+  /**
+   * Saves results and writes their chunks in one commit, up to the first that has to be prepared again. Returns how many.
+   * `left`: the calls of the step that have no outcome yet.
+   */
+  #save(finished: readonly Finished[], left: number, canRetry: boolean): number {
+    const { log, signal } = this.#context;
+    const chunks: UIMessageChunk[] = [];
+    log.commit(() => {
+      for (const one of finished) {
+        const { calls } = this.#required;
+        // An abort by the stop signal is not the call's outcome.
+        if (signal.aborted) break;
+        const chunk = calls.save(one, canRetry || chunks.length > 0);
+        if (chunk === undefined) break;
+        chunks.push(chunk);
+      }
       if (chunks.length === 0) return;
       for (const chunk of chunks) {
         void this.#write(chunk);
         if ("toolCallId" in chunk) this.#begun.delete(chunk.toolCallId);
       }
       this.#note({ chunks });
-      if (isLast()) this.#closeStep();
+      if (chunks.length === left) this.#closeStep();
     });
+    for (const { save } of finished) if ("discard" in save) save.discard();
+    return chunks.length;
   }
 
   #afterCalls(): FinishReason | undefined {
@@ -281,8 +314,9 @@ export class Steps {
     this.#unrecorded = [];
   }
 
-  /** Ends the step, in the commit of its last outcome, and begins the next. */
+  /** Ends the step, in the commit of its last outcome, and begins the next. Does nothing if a deferred call can follow. */
   #closeStep(): void {
+    if (this.#required.calls.canRelease) return;
     if (this.#hasStep) void this.#write({ type: "finish-step" });
     const { parts, hasWaiting } = this.#state;
     if (!hasWaiting && parts.steps < limits.maxSteps) this.startStep();
@@ -327,6 +361,9 @@ export class Steps {
     return this.#opened;
   }
 }
+
+/** Maximum tries to save a result while other writes keep changing its variable. */
+const MAX_TRIES = 20;
 
 const STOPPED = "The turn ended before this call had a result.";
 

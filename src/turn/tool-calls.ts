@@ -51,8 +51,8 @@ interface PreparedCall<Call extends ToolCall = ToolCall> {
 }
 
 /**
- * The tool calls of a turn's steps. Calls are planned, then run and saved. In between, the caller writes them
- * to the journal.
+ * The tool calls of a turn's steps. Calls are planned, then run and saved by the caller, which writes them to the
+ * journal before each of that.
  */
 export class ToolCalls {
   readonly #context: TurnContext;
@@ -139,48 +139,16 @@ export class ToolCalls {
     return [...deferred.keys()].some((id) => isReleased(id, calls));
   }
 
-  /**
-   * Runs the calls in parallel, and each deferred call once the call before it has an outcome. Saves and
-   * shows results in the order of the calls. Results that are ready together form one commit. Throws the reason of `signal` when it aborts.
-   */
-  async run(
-    planned: readonly Planned[],
-    messages: Messages,
-    { begin, commit }: StepCommits,
-  ): Promise<void> {
-    const { signal } = this.#context;
-    const running = planned.map(runningCall);
-    for (let next = 0, tries = 0; ; tries++) {
-      while (this.canRelease) {
-        const more = await this.#planAll(this.#release(), messages);
-        await begin(more, () => next === running.length && more.length === 0 && !this.canRelease);
-        running.push(...more.map(runningCall));
-      }
-      if (next === running.length) return;
-      await running[next]?.settled;
-      signal.throwIfAborted();
-      const prepared = await preparedOf(running.slice(next));
-      commit(() => {
-        const chunks: UIMessageChunk[] = [];
-        for (const result of prepared) {
-          // An abort by the stop signal is not the call's outcome.
-          const chunk = signal.aborted ? undefined : this.#save(result, tries < MAX_TRIES);
-          if (chunk === undefined) break;
-          chunks.push(chunk);
-          next++;
-          tries = 0;
-        }
-        return { chunks, isLast: () => next === running.length && !this.canRelease };
-      });
-      for (const { save } of prepared) if ("discard" in save) save.discard();
-    }
+  /** Returns the deferred calls that may run now. Those that read what has not been written are refused. */
+  async release(messages: Messages): Promise<readonly Planned[]> {
+    return this.#planAll(this.#release(), messages);
   }
 
   /**
    * Saves the result. Undefined if it has to be prepared again, because the value that it extends has
    * changed.
    */
-  #save({ call, ready, save }: Finished, canRetry: boolean): UIMessageChunk | undefined {
+  save({ call, ready, save }: Finished, canRetry: boolean): UIMessageChunk | undefined {
     const { toolCallId } = call;
     if (!("commit" in save)) return errorOf(toolCallId, save);
     try {
@@ -340,22 +308,12 @@ function approvedCall({ approval: { input }, call }: DecidedCall): DecidedCall["
   return input === undefined ? call : { ...call, input, isChanged: true };
 }
 
-/** Writes what happens to the calls of a step to the journal, before it takes effect. */
-export interface StepCommits {
-  /** Writes the calls that begin. `isLast`: the step ends with them. */
-  readonly begin: (planned: readonly Planned[], isLast: () => boolean) => Promise<void>;
-  /** Runs `save` at once and writes its chunks as one commit. */
-  readonly commit: (
-    save: () => { readonly chunks: readonly UIMessageChunk[]; readonly isLast: () => boolean },
-  ) => void;
-}
-
-interface RunningCall extends Planned {
+export interface RunningCall extends Planned {
   readonly settled: Promise<void>;
   run?: ToolRun;
 }
 
-function runningCall(planned: Planned): RunningCall {
+export function runningCall(planned: Planned): RunningCall {
   const settled = planned.ready.run().then((run) => {
     running.run = run;
   });
@@ -364,7 +322,7 @@ function runningCall(planned: Planned): RunningCall {
 }
 
 /** A call that has run, with its result prepared for saving, or its failure. */
-interface Finished extends Planned {
+export interface Finished extends Planned {
   readonly save: PreparedWrite<Saved> | Failure;
 }
 
@@ -372,7 +330,7 @@ interface Finished extends Planned {
  * The leading calls that have finished, with their results prepared. A call that changes a variable which an
  * earlier one of them changes is left for the next commit: it extends what that one wrote.
  */
-async function preparedOf(running: readonly RunningCall[]): Promise<readonly Finished[]> {
+export async function preparedOf(running: readonly RunningCall[]): Promise<readonly Finished[]> {
   const finished: Finished[] = [];
   const earlier: Changes[] = [];
   for (const { call, ready, run } of running) {
@@ -398,9 +356,6 @@ type Failure = Omit<Failed, "kind">;
 function failureOf(error: unknown): Failure {
   return { code: codeOf(error), message: messageOf(error) };
 }
-
-/** Maximum tries to save a result while other writes keep changing its variable. */
-const MAX_TRIES = 20;
 
 export const OUTCOME_UNKNOWN: Failure = {
   code: "outcome_unknown",
