@@ -2,6 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { Taint } from "../../src/store/labels.ts";
+import { NO_GUIDE } from "../../src/turn/history/guide.ts";
 import { VariableList } from "../../src/turn/history/variable-list.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, promptOf, shownText, type Turn } from "../support/turn.ts";
@@ -193,7 +194,8 @@ describe("a key or a description", () => {
 });
 
 function listOf(store: MemoryStore): readonly string[] {
-  return new VariableList({ store, taint: new Taint(), hidesUntrusted: false }).next([]).lines;
+  const list = new VariableList({ store, taint: new Taint(), hidesUntrusted: false });
+  return String(list.promptWith([], NO_GUIDE).messages[0]?.content).split("\n").slice(1, -1);
 }
 
 it("variables of a plan's run are not resolved in answers", async () => {

@@ -6,6 +6,20 @@ import { compact, isObject, type Json } from "../../value/json.ts";
 export type MessagePart = UIMessage["parts"][number];
 export type ToolPart = Extract<MessagePart, { toolCallId: string }>;
 type Fields = Record<string, unknown>;
+
+/** The texts of a message, as they are stored. */
+export function textsOf(parts: readonly MessagePart[]): readonly string[] {
+  return parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+}
+
+/** The texts as the person saw them. Undefined if they equal the stored ones. */
+export function displayOf(
+  parts: readonly MessagePart[],
+  display: readonly string[],
+): readonly string[] | undefined {
+  return textsOf(parts).every((text, at) => text === display[at]) ? undefined : display;
+}
+
 type Chunk<Type extends UIMessageChunk["type"]> = Extract<UIMessageChunk, { type: Type }>;
 
 /** A call of a message, as the model wrote it, with its state so far. */
@@ -113,8 +127,7 @@ export class MessageParts {
   /** Starts a new message, or continues one that waited. */
   constructor({ parts, display, receipt }: Pick<Step, "parts"> & Partial<Step> = NONE) {
     this.#parts = parts.map((part) => ({ ...part }));
-    const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
-    this.#display = [...(display ?? texts)];
+    this.#display = [...(display ?? textsOf(parts))];
     this.#spans = [...(receipt?.spans ?? [])];
     this.#isCut = receipt?.isCut === true;
     this.#stepStart = this.#parts.length;
