@@ -74,7 +74,6 @@ export async function runTurn(
       const newest = history.newest();
       if (newest?.id === waited.id) history.replaceNewest(withoutWaiting(newest, DROPPED));
     }
-    if (repeats !== undefined) history.repeat(repeats);
     if (message !== undefined) history.add(message);
     history.compact(compactionFor(agent, store, now()));
     const turn = new Turn(options, attempt);
@@ -128,8 +127,7 @@ export async function resumeTurn(
  */
 export async function recoverTurn(options: TurnOptions, recoveredLog: RecoveredLog) {
   const attempt = Attempt.next(options, recoveredLog);
-  const { id, approvals, repeats } = attempt.head;
-  if (repeats !== undefined) options.history.repeat(repeats);
+  const { id, approvals } = attempt.head;
   const newest = approvals === undefined ? undefined : options.history.newest();
   const message = newest?.id === id ? newest : undefined;
   const turn = new Turn(options, attempt, message);
@@ -166,8 +164,8 @@ class Turn {
   /** `resumed`: the message that has waited for a person. */
   constructor(options: TurnOptions, attempt: Attempt, resumed?: StoredMessage) {
     const { head, context } = attempt;
-    const { id, counts } = head;
-    const window = options.history.window(id);
+    const { id, counts, repeats } = head;
+    const window = options.history.window({ answer: id, repeats });
     const { compacted } = options.history.compaction;
     this.#options = options;
     this.#attempt = attempt;
@@ -281,8 +279,7 @@ class Turn {
     const { history } = this.#options;
     const { repeats } = this.#attempt.head;
     if (this.#resumed !== undefined) return history.replaceNewest(message);
-    if (repeats !== undefined && isBroken && history.countAnswers(repeats) > 0)
-      return history.endRepeat();
+    if (repeats !== undefined && isBroken && history.countAnswers(repeats) > 0) return;
     if (repeats !== undefined) history.removeAnswers(repeats);
     history.add(message);
   }

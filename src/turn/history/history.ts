@@ -32,6 +32,13 @@ const MAX_MESSAGES = 1_000;
 /** Larger than any message's number. */
 const NO_END = Number.MAX_SAFE_INTEGER;
 
+interface Window {
+  /** The message of a turn that continues. */
+  readonly answer?: string;
+  /** A question that is answered again, or one of its answers. */
+  readonly repeats?: string | undefined;
+}
+
 /** The messages of one conversation, in the order in which they were written. */
 export class History {
   readonly #sql: Sql;
@@ -39,8 +46,6 @@ export class History {
   readonly #compaction: Compaction;
   /** The newest messages that are not compacted and fit into a prompt. Undefined until they are read. */
   #cached: readonly SizedMessage[] | undefined;
-  /** Messages from this one on are in no prompt, because the question before them is answered again. */
-  #end = NO_END;
 
   /** `isNew`: nothing has been written yet. Skips reads. */
   constructor(sql: Sql, { isNew = false } = {}) {
@@ -80,7 +85,7 @@ export class History {
 
   /** Clears the cache after a transaction around these calls was rolled back. */
   forget(): void {
-    this.endRepeat();
+    this.#cached = undefined;
     this.#chunks.forget();
     this.#compaction.forget();
   }
@@ -154,15 +159,16 @@ export class History {
   }
 
   /**
-   * Returns the newest messages that are not compacted and fit into a prompt together, oldest first, none
-   * cut. Leaves out the newest message if its id is `answer`: that turn continues, and its question is in the
-   * window however long the answer is.
+   * Returns the newest messages that are not compacted and fit into a prompt together, oldest first, none cut. Leaves out
+   * the newest message if its id is `answer`, because that turn continues, and the messages after the question of
+   * `repeats`, because that is answered again: the question is in the window however long its answers are.
    */
-  window(answer?: string): readonly StoredMessage[] {
-    const recent = this.#recent;
-    const newest = recent.at(-1);
+  window({ answer, repeats }: Window = {}): readonly StoredMessage[] {
+    const newest = this.#recent.at(-1);
     const isContinued = newest !== undefined && newest.message.id === answer;
-    const shown = isContinued ? this.#newestBefore(newest.seq) : recent;
+    const repeated = repeats === undefined ? NO_END : this.#questionOf(repeats) + 1;
+    const end = isContinued ? newest.seq : repeated;
+    const shown = end === NO_END ? this.#recent : this.#newestBefore(end);
     const messages = shown.map(({ message }) => message);
     const firstQuestion = messages.findIndex((message) => message.role === "user");
     return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
@@ -199,7 +205,6 @@ export class History {
 
   /** True if a message has this id. Usually answered by the newest messages and the compaction alone. */
   has(id: string): boolean {
-    if (this.#end < NO_END) return this.#seqOf(id) > 0;
     const recent = this.#recent;
     if (recent.some(({ message }) => message.id === id)) return true;
     const hasRest = recent.length > 0 && recent[0]?.seq !== this.#lastCompacted + 1;
@@ -212,23 +217,6 @@ export class History {
 
   newest(): StoredMessage | undefined {
     return this.#firstMessage(`ORDER BY seq DESC`);
-  }
-
-  /**
-   * Leaves the messages after a question out of prompts, while it is answered again. They stay in the history
-   * until `removeAnswers`, or for good after `endRepeat`. `messageId` as in `removeAnswers`.
-   */
-  repeat(messageId: string): void {
-    const seq = this.#questionOf(messageId);
-    this.#resetCompactionAfter(seq);
-    this.#cached = undefined;
-    this.#end = seq + 1;
-  }
-
-  /** Call this when a question has been answered again, or could not be. */
-  endRepeat(): void {
-    this.#cached = undefined;
-    this.#end = NO_END;
   }
 
   /**
@@ -308,7 +296,7 @@ export class History {
   }
 
   #removeAfter(seq: number): void {
-    this.endRepeat();
+    this.#cached = undefined;
     this.#atomically(() => {
       this.#resetCompactionAfter(seq);
       for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
@@ -329,7 +317,7 @@ export class History {
 
   /** The newest messages that are not compacted and fit into a prompt together, oldest first. Read once. */
   get #recent(): readonly SizedMessage[] {
-    this.#cached ??= this.#newestBefore(this.#end);
+    this.#cached ??= this.#newestBefore(NO_END);
     return this.#cached;
   }
 
