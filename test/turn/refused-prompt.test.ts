@@ -72,7 +72,7 @@ describe("a prompt that the provider refuses", () => {
     const metadata = { anthropic: { signature: "of another model" } };
     const called = (at: number) => [toolCall("look", { at }), finish("tool-calls")];
     for (const question of ["First.", "Second."]) {
-      const step = [...reasoning("Hm.", { metadata }), ...called(7)];
+      const step = [...reasoning("Hm.", { metadata }), text("So."), ...called(7)];
       await chat.say({ steps: [step, [...answer]], question });
     }
     const refused = (step: readonly StepItem[]) => refusing("of another", "Corrupted.", step);
