@@ -238,7 +238,7 @@ export function variableIn(output: unknown): string | undefined {
 }
 
 /** How deep in an output handles are. `run_code` lists those of several variables. */
-export const HANDLE_DEPTH = 2;
+const HANDLE_DEPTH = 2;
 
 /** The handles that an output is or contains. */
 export function handlesIn(

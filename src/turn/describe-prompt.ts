@@ -4,7 +4,6 @@ import { Taint } from "../store/labels.ts";
 import type { PromptStage } from "../tool/runtime-tool.ts";
 import { compact } from "../value/json.ts";
 import { detailsFor } from "./history/guide.ts";
-import { compactionFor, type PastMessages } from "./history/compaction.ts";
 import type { History } from "./history/history.ts";
 import { prepareModelCall, resolvedModel } from "./model/model-call.ts";
 import { isTaintedPrompt, openPrompts, type Prompt } from "./prompts.ts";
@@ -50,29 +49,24 @@ interface DescribedTool {
 }
 
 /**
- * Describes the prompt of the next model call, with an empty question. Built by the same code as those of
- * turns, up to what the provider's model receives; what that turn would compact is in outline.
- * Calls no model and writes nothing.
+ * Describes the prompt of the next model call, with an empty question. Built by the same code as those of turns, up to
+ * what the provider's model receives. Calls no model and writes nothing, so it compacts nothing.
  */
 export async function describePrompt(
-  options: Pick<TurnContext, "agent" | "model" | "store" | "services" | "now"> & {
+  options: Pick<TurnContext, "agent" | "model" | "store" | "services"> & {
     readonly history?: History | undefined;
   },
 ): Promise<PromptDescription> {
-  const { agent, history, store, now: clock } = options;
-  const { window, compacted: outline } =
-    history?.beforeTurn(compactionFor(agent, store, clock())) ?? NO_PAST;
+  const { agent, history } = options;
+  const window = history?.window() ?? [];
+  const outline = history?.compaction.compacted;
   const taint = new Taint(isTaintedPrompt(window, outline));
   const recorder = recorderOf(options.model);
   // No call is made that would need an id.
   const context = { ...options, model: recorder.model, newId: () => "" };
   const prompts = await openPrompts(context, { window, outline, taint });
-  const build = () => {
-    const prompt = prompts.next([...prompts.past, NEXT_QUESTION]);
-    return { prompt, tools: prompts.tools.offeredAt("text", [...prompts.tools.deferred.names]) };
-  };
-  // The store has `$history` as the turn will have it.
-  const { prompt, tools } = history?.compaction.during(outline, build) ?? build();
+  const prompt = prompts.next([...prompts.past, NEXT_QUESTION]);
+  const tools = prompts.tools.offeredAt("text", [...prompts.tools.deferred.names]);
   const now = await recorder.sent(prompt);
   const all = await recorder.sent({ ...prompt, tools });
   const details = detailsFor(prompt.guide, { hasHandle: true, isTainted: taint.isTainted });
@@ -101,8 +95,6 @@ export async function describePrompt(
   };
 }
 
-const NO_PAST: PastMessages = { window: [] };
-
 /** A prompt without a message cannot be sent. */
 const NEXT_QUESTION: ModelMessage = { role: "user", content: "" };
 
@@ -125,8 +117,7 @@ function recorderOf(replaced: LanguageModel) {
   };
   /** Returns the request that the provider's model receives. With calls as tags, the instructions describe the tools. */
   const sent = async (prompt: Prompt) => {
-    const { signal } = new AbortController();
-    const { model, options } = await prepareModelCall({ ...prompt, signal });
+    const { model, options } = await prepareModelCall(prompt);
     await model.doStream(options);
     const received = noted ?? options;
     const [first, ...rest] = received.prompt;

@@ -25,7 +25,7 @@ export interface PromptOptions extends Pick<VariableListOptions, "own" | "taint"
 }
 
 /** A prompt before it is in the form that providers accept. */
-export interface Prompt extends Omit<ModelRequest, "signal"> {
+export interface Prompt extends ModelRequest {
   /** The explanation of references: in the instructions, or later. */
   readonly guide: Guide;
   /** True if the guide's details are in the last message. */

@@ -4,10 +4,17 @@ import * as limits from "../limits.ts";
 import { Answer, type AnswerOptions } from "./answer.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { toTurnMessages } from "./history/prompt.ts";
-import { callModel, type CallResult } from "./model/model-call.ts";
+import { callModel, type CallResult, REDUCED } from "./model/model-call.ts";
 import { openPrompts, type PromptOptions, type Prompts } from "./prompts.ts";
 import { type Remaker, remakerFor } from "./remake.ts";
-import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
+import {
+  type Finished,
+  OUTCOME_UNKNOWN,
+  type Planned,
+  preparedOf,
+  runningCall,
+  ToolCalls,
+} from "./tool-calls.ts";
 import type { ToolboxOptions } from "./toolbox.ts";
 import type { RecoveredLog } from "./log/recovery.ts";
 import type { TurnContext } from "./turn-context.ts";
@@ -40,7 +47,7 @@ export class Steps {
   #isOpen = false;
   /** Results of the provider's tools whose calls are in earlier steps, to be written to the journal. */
   readonly #late: UIMessageChunk[] = [];
-  /** The earlier turn that is sent in outline, because the provider refuses it. */
+  /** The error of the provider that has refused a prompt: all later ones of the turn are reduced. */
   #refused: CallResult["refused"];
   /** True if the current step ends with its calls. False after a wait for a person. */
   #hasStep = false;
@@ -123,12 +130,8 @@ export class Steps {
   /** What to tell a person about the turn's prompts. */
   get notice(): { readonly outlined?: string } {
     if (this.#refused === undefined) return {};
-    const { question, error } = this.#refused;
-    const what =
-      question === undefined
-        ? "The images of this turn were not sent to the model, because its provider refused them"
-        : `The turn "${question}" was sent to the model in outline only, because its provider refused it`;
-    return { outlined: `${what}: ${error}` };
+    const what = `The model's provider refused the prompt, and received ${REDUCED}`;
+    return { outlined: `${what}: ${this.#refused}` };
   }
 
   startStep(): void {
@@ -167,11 +170,13 @@ export class Steps {
 
   /** Gives every open call an outcome. `why`: the reason for those that did not run. */
   #closeOpen(code: "turn_stopped" | "skipped", why: string): void {
-    for (const { toolCallId, approvalId, providerExecuted } of this.#state.parts.openCalls()) {
-      if (providerExecuted === true) {
+    for (const call of this.#state.parts.calls().values()) {
+      const { toolCallId, approvalId, isProvided, state, outcome } = call;
+      if (outcome !== undefined || state === "input-streaming") continue;
+      if (isProvided) {
         // Its result may come in a later answer, unless the turn ends.
         if (code !== "turn_stopped") continue;
-        const about = { toolCallId, errorText: `${code}: ${why}`, providerExecuted };
+        const about = { toolCallId, errorText: `${code}: ${why}`, providerExecuted: true };
         // Not `#write`: the error is ours, so the model has seen nothing untrusted.
         this.#state.parts.add({ type: "tool-output-error", ...about });
         void this.#answer.write({ type: "tool-output-error", ...about });
@@ -205,7 +210,7 @@ export class Steps {
 
   async #callModel(messages: readonly ModelMessage[]): Promise<CallResult> {
     const { prompts } = this.#required;
-    const request = { ...prompts.next(messages), outlined: this.#refused?.turn };
+    const request = { ...prompts.next(messages), isReduced: this.#refused !== undefined };
     this.#state.prompt = prompts.record;
     const result = await callModel(this.#context, request, {
       write: (chunk) => this.#write(chunk),
@@ -217,8 +222,10 @@ export class Steps {
   }
 
   /**
-   * Writes the calls to the journal, runs them, and writes their outcomes. `progress`: what is written before they
-   * begin; by default the chunks about calls that are not in the journal yet. `begun`: calls that are in it already.
+   * Writes the calls to the journal, and runs them in parallel, each deferred call once those before it have an outcome.
+   * Saves and shows results in the order of the calls; those that are ready together form one commit. `progress`: what is
+   * written before they begin; by default the chunks about calls that are not in the journal yet. `begun`: calls that are
+   * in it already. Throws the reason of the signal when it aborts.
    */
   async #runCalls(
     planned: readonly Planned[],
@@ -227,22 +234,31 @@ export class Steps {
   ): Promise<FinishReason | undefined> {
     const { calls } = this.#required;
     const known = new Set(begun.map(({ toolCallId }) => toolCallId));
-    const isNew = ({ call }: Planned) => !known.has(call.toolCallId);
-    const hasNews = begun.length === 0 || this.#unrecorded.length > 0;
-    const isLast = () => planned.length === 0 && !calls.canRelease;
-    if (hasNews) await this.#begin(planned.filter(isNew), isLast, progress);
+    const fresh = planned.filter(({ call }) => !known.has(call.toolCallId));
+    if (begun.length === 0 || this.#unrecorded.length > 0)
+      await this.#begin(fresh, planned.length === 0, progress);
     for (const { call } of planned) this.#begun.set(call.toolCallId, call);
-    await calls.run(planned, messages, {
-      begin: (more, isLastOfAll) => this.#begin(more, isLastOfAll),
-      commit: (save) => this.#commit(save),
-    });
-    return this.#afterCalls();
+    const running = planned.map(runningCall);
+    for (let next = 0, tries = 0; ;) {
+      while (calls.canRelease) {
+        const more = await calls.release(messages);
+        await this.#begin(more, next === running.length && more.length === 0);
+        running.push(...more.map(runningCall));
+      }
+      if (next === running.length) return this.#afterCalls();
+      await running[next]?.settled;
+      this.#context.signal.throwIfAborted();
+      const rest = running.slice(next);
+      const saved = this.#save(await preparedOf(rest), rest.length, tries < MAX_TRIES);
+      next += saved;
+      tries = saved > 0 ? 0 : tries + 1;
+    }
   }
 
-  /** Writes the calls that begin to the journal. */
+  /** Writes the calls that begin to the journal. `isLast`: the step ends with them, unless a deferred call follows. */
   async #begin(
     planned: readonly Planned[],
-    isLast: () => boolean,
+    isLast: boolean,
     progress: Progress = () => ({ chunks: this.#unrecorded }),
   ): Promise<void> {
     const { log, signal, account } = this.#context;
@@ -252,22 +268,37 @@ export class Steps {
     log.commit(() => {
       for (const chunk of this.#unrecorded) void this.#write(chunk);
       this.#note({ ...progress(), calls });
-      if (isLast()) this.#closeStep();
+      if (isLast) this.#closeStep();
     });
     for (const call of calls) this.#begun.set(call.toolCallId, call);
   }
 
-  #commit(save: Parameters<StepCommits["commit"]>[0]): void {
-    this.#context.log.commit(() => {
-      const { chunks, isLast } = save();
+  /**
+   * Saves results and writes their chunks in one commit, up to the first that has to be prepared again. Returns how many.
+   * `left`: the calls of the step that have no outcome yet.
+   */
+  #save(finished: readonly Finished[], left: number, canRetry: boolean): number {
+    const { log, signal } = this.#context;
+    const chunks: UIMessageChunk[] = [];
+    log.commit(() => {
+      for (const one of finished) {
+        const { calls } = this.#required;
+        // An abort by the stop signal is not the call's outcome.
+        if (signal.aborted) break;
+        const chunk = calls.save(one, canRetry || chunks.length > 0);
+        if (chunk === undefined) break;
+        chunks.push(chunk);
+      }
       if (chunks.length === 0) return;
       for (const chunk of chunks) {
         void this.#write(chunk);
         if ("toolCallId" in chunk) this.#begun.delete(chunk.toolCallId);
       }
       this.#note({ chunks });
-      if (isLast()) this.#closeStep();
+      if (chunks.length === left) this.#closeStep();
     });
+    for (const { save } of finished) if ("discard" in save) save.discard();
+    return chunks.length;
   }
 
   #afterCalls(): FinishReason | undefined {
@@ -283,8 +314,9 @@ export class Steps {
     this.#unrecorded = [];
   }
 
-  /** Ends the step, in the commit of its last outcome, and begins the next. */
+  /** Ends the step, in the commit of its last outcome, and begins the next. Does nothing if a deferred call can follow. */
   #closeStep(): void {
+    if (this.#required.calls.canRelease) return;
     if (this.#hasStep) void this.#write({ type: "finish-step" });
     const { parts, hasWaiting } = this.#state;
     if (!hasWaiting && parts.steps < limits.maxSteps) this.startStep();
@@ -301,28 +333,27 @@ export class Steps {
   /** True if the provider has paused its own tools, or returns their results in a later step. */
   get #isPending(): boolean {
     const { all } = this.#required.prompts.tools;
-    return this.#state.parts.providerCalls().some((name) => {
-      const tool = Object.hasOwn(all, name) ? all[name] : undefined;
+    return [...this.#state.parts.calls().values()].some(({ toolName, isProvided, state }) => {
+      if (!isProvided || state !== "input-available") return false;
+      const tool = Object.hasOwn(all, toolName) ? all[toolName] : undefined;
       return tool?.type === "provider" && tool.supportsDeferredResults === true;
     });
   }
 
   /** Stores the chunk as the model wrote it, and emits it with references expanded. */
   #write(chunk: UIMessageChunk): void | Promise<void> {
-    // Clients refuse the result of a call that there is not.
-    if (isProvided(chunk) && this.#state.parts.toolOf(chunk.toolCallId) === "") return undefined;
-    if (this.#isUntrusted(chunk)) this.#state.taint.add();
-    if (isProvided(chunk) && !this.#state.parts.isInStep(chunk.toolCallId)) this.#late.push(chunk);
+    if (isProvided(chunk)) {
+      const call = this.#state.parts.calls().get(chunk.toolCallId);
+      // Clients refuse the result of a call that there is not.
+      if (call === undefined) return undefined;
+      const { policies } = this.#context.agent;
+      // For example from the web. The model reads it in full.
+      if (policies?.[call.toolName]?.trusted !== true) this.#state.taint.add();
+      if (!call.isInStep) this.#late.push(chunk);
+    }
+    if (chunk.type === "source-url" || chunk.type === "source-document") this.#state.taint.add();
     this.#state.parts.add(chunk);
     return this.#answer.write(chunk);
-  }
-
-  /** True for results of a provider's own tools, for example from the web. The model reads them in full. */
-  #isUntrusted(chunk: UIMessageChunk): boolean {
-    if (chunk.type === "source-url" || chunk.type === "source-document") return true;
-    if (!isProvided(chunk)) return false;
-    const name = this.#state.parts.toolOf(chunk.toolCallId);
-    return this.#context.agent.policies?.[name]?.trusted !== true;
   }
 
   get #required() {
@@ -330,6 +361,9 @@ export class Steps {
     return this.#opened;
   }
 }
+
+/** Maximum tries to save a result while other writes keep changing its variable. */
+const MAX_TRIES = 20;
 
 const STOPPED = "The turn ended before this call had a result.";
 

@@ -14,6 +14,7 @@ import { compact, type Json } from "../value/json.ts";
 import { type Agent, isOffered, referencesOf } from "./agent.ts";
 import { type AnswerOptions, lookupOf } from "./answer.ts";
 import { type AskAgent, type CalledAgent, DELEGATE, type ModelAnswer } from "./delegate-tool.ts";
+import { textsOf } from "./history/message-parts.ts";
 import { modelNameOf } from "./model/model-call.ts";
 import { Steps } from "./steps.ts";
 import { TurnState } from "./log/turn-state.ts";
@@ -130,9 +131,8 @@ async function answerOf(
     if (!["stop", "tool-calls", "other"].includes(finishReason))
       throw new ByrefError("model_failed", `The model's answer broke off: ${finishReason}.`);
     const answer = state.parts.step();
-    const texts = answer.parts.flatMap((part) => (part.type === "text" ? part.text : []));
     // The value of the last text. Earlier texts are intermediate.
-    const whole = await referredValue(context, looking, texts.join("").trim());
+    const whole = await referredValue(context, looking, textsOf(answer.parts).join("").trim());
     const value = whole ?? answer.display.join("");
     const used = store.holds.names(id);
     if (await sourcesOf(question, store, used, labels).hasUnknownUrl(value)) labels.compose();

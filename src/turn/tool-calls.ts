@@ -28,7 +28,7 @@ import { isGuarded } from "../tool/save-target.ts";
 import { clip } from "../value/characters.ts";
 import type { Path } from "../value/path.ts";
 import { tagsOf } from "./agent.ts";
-import type { Deferred, Needed, WrittenCall } from "./history/message-parts.ts";
+import type { Needed, WrittenCall } from "./history/message-parts.ts";
 
 type Messages = readonly ModelMessage[];
 
@@ -51,8 +51,8 @@ interface PreparedCall<Call extends ToolCall = ToolCall> {
 }
 
 /**
- * The tool calls of a turn's steps. Calls are planned, then run and saved. In between, the caller writes them
- * to the journal.
+ * The tool calls of a turn's steps. Calls are planned, then run and saved by the caller, which writes them to the
+ * journal before each of that.
  */
 export class ToolCalls {
   readonly #context: TurnContext;
@@ -136,51 +136,19 @@ export class ToolCalls {
     const { deferred, parts } = this.#options.state;
     if (deferred.size === 0) return false;
     const calls = parts.calls();
-    return [...deferred.values()].some((one) => isReleased(one, calls));
+    return [...deferred.keys()].some((id) => isReleased(id, calls));
   }
 
-  /**
-   * Runs the calls in parallel, and each deferred call once the call before it has an outcome. Saves and
-   * shows results in the order of the calls. Results that are ready together form one commit. Throws the reason of `signal` when it aborts.
-   */
-  async run(
-    planned: readonly Planned[],
-    messages: Messages,
-    { begin, commit }: StepCommits,
-  ): Promise<void> {
-    const { signal } = this.#context;
-    const running = planned.map(runningCall);
-    for (let next = 0, tries = 0; ; tries++) {
-      while (this.canRelease) {
-        const more = await this.#planAll(this.#release(), messages);
-        await begin(more, () => next === running.length && more.length === 0 && !this.canRelease);
-        running.push(...more.map(runningCall));
-      }
-      if (next === running.length) return;
-      await running[next]?.settled;
-      signal.throwIfAborted();
-      const prepared = await preparedOf(running.slice(next));
-      commit(() => {
-        const chunks: UIMessageChunk[] = [];
-        for (const result of prepared) {
-          // An abort by the stop signal is not the call's outcome.
-          const chunk = signal.aborted ? undefined : this.#save(result, tries < MAX_TRIES);
-          if (chunk === undefined) break;
-          chunks.push(chunk);
-          next++;
-          tries = 0;
-        }
-        return { chunks, isLast: () => next === running.length && !this.canRelease };
-      });
-      for (const { save } of prepared) if ("discard" in save) save.discard();
-    }
+  /** Returns the deferred calls that may run now. Those that read what has not been written are refused. */
+  async release(messages: Messages): Promise<readonly Planned[]> {
+    return this.#planAll(this.#release(), messages);
   }
 
   /**
    * Saves the result. Undefined if it has to be prepared again, because the value that it extends has
    * changed.
    */
-  #save({ call, ready, save }: Finished, canRetry: boolean): UIMessageChunk | undefined {
+  save({ call, ready, save }: Finished, canRetry: boolean): UIMessageChunk | undefined {
     const { toolCallId } = call;
     if (!("commit" in save)) return errorOf(toolCallId, save);
     try {
@@ -206,7 +174,6 @@ export class ToolCalls {
     const isOrdered = tagsOf(agent) !== undefined || uses.some(({ length }) => length > 0);
     if (!isOrdered) return calls;
     const ready: ToolCall[] = [];
-    let follows: readonly string[] = [];
     for (const [index, call] of calls.entries()) {
       const needs: Needed[] = [];
       let early: Use | undefined;
@@ -220,9 +187,8 @@ export class ToolCalls {
         this.#refuse(call, skippedFor(early.source, calls[early.writers[0] ?? index]));
         continue;
       }
-      if (follows.length + needs.length === 0) ready.push(call);
-      else state.deferred.set(call.toolCallId, { needs, follows });
-      follows = [call.toolCallId];
+      if (ready.length === 0) ready.push(call);
+      else state.deferred.set(call.toolCallId, { needs });
     }
     return ready;
   }
@@ -237,11 +203,11 @@ export class ToolCalls {
     const calls = parts.calls();
     const isMissing = ({ toolCallId, name }: Needed) =>
       calls.get(toolCallId)?.outcome !== "done" || this.#context.store.glance(name) === undefined;
-    return [...deferred].flatMap(([id, one]) => {
+    return [...deferred].flatMap(([id, { needs }]) => {
       const call = calls.get(id);
-      if (!isReleased(one, calls)) return [];
+      if (!isReleased(id, calls)) return [];
       deferred.delete(id);
-      const missing = one.needs.find(isMissing);
+      const missing = needs.find(isMissing);
       if (call === undefined || missing === undefined) return call ?? [];
       this.#refuse(call, skippedFor(missing.source, calls.get(missing.toolCallId)));
       return [];
@@ -342,22 +308,12 @@ function approvedCall({ approval: { input }, call }: DecidedCall): DecidedCall["
   return input === undefined ? call : { ...call, input, isChanged: true };
 }
 
-/** Writes what happens to the calls of a step to the journal, before it takes effect. */
-export interface StepCommits {
-  /** Writes the calls that begin. `isLast`: the step ends with them. */
-  readonly begin: (planned: readonly Planned[], isLast: () => boolean) => Promise<void>;
-  /** Runs `save` at once and writes its chunks as one commit. */
-  readonly commit: (
-    save: () => { readonly chunks: readonly UIMessageChunk[]; readonly isLast: () => boolean },
-  ) => void;
-}
-
-interface RunningCall extends Planned {
+export interface RunningCall extends Planned {
   readonly settled: Promise<void>;
   run?: ToolRun;
 }
 
-function runningCall(planned: Planned): RunningCall {
+export function runningCall(planned: Planned): RunningCall {
   const settled = planned.ready.run().then((run) => {
     running.run = run;
   });
@@ -366,7 +322,7 @@ function runningCall(planned: Planned): RunningCall {
 }
 
 /** A call that has run, with its result prepared for saving, or its failure. */
-interface Finished extends Planned {
+export interface Finished extends Planned {
   readonly save: PreparedWrite<Saved> | Failure;
 }
 
@@ -374,7 +330,7 @@ interface Finished extends Planned {
  * The leading calls that have finished, with their results prepared. A call that changes a variable which an
  * earlier one of them changes is left for the next commit: it extends what that one wrote.
  */
-async function preparedOf(running: readonly RunningCall[]): Promise<readonly Finished[]> {
+export async function preparedOf(running: readonly RunningCall[]): Promise<readonly Finished[]> {
   const finished: Finished[] = [];
   const earlier: Changes[] = [];
   for (const { call, ready, run } of running) {
@@ -401,9 +357,6 @@ function failureOf(error: unknown): Failure {
   return { code: codeOf(error), message: messageOf(error) };
 }
 
-/** Maximum tries to save a result while other writes keep changing its variable. */
-const MAX_TRIES = 20;
-
 export const OUTCOME_UNKNOWN: Failure = {
   code: "outcome_unknown",
   message: "This call was cut off: it may or may not have run. Find out before you repeat it.",
@@ -426,13 +379,13 @@ function skippedFor(source: string, writer: Pick<ToolCall, "toolName"> | undefin
 
 const MAX_SOURCE_CHARS = 80;
 
-/** Calls that were stored by an older version may need others than those that they follow. */
-function isReleased(
-  { needs, follows }: Deferred,
-  calls: ReadonlyMap<string, WrittenCall>,
-): boolean {
-  const isOver = (id: string) => calls.get(id)?.outcome !== undefined;
-  return follows.every(isOver) && needs.every(({ toolCallId }) => isOver(toolCallId));
+/** True if the calls before this one have an outcome. Those of the provider may get theirs in a later answer. */
+function isReleased(id: string, calls: ReadonlyMap<string, WrittenCall>): boolean {
+  for (const { toolCallId, outcome, isProvided } of calls.values()) {
+    if (toolCallId === id) return true;
+    if (outcome === undefined && !isProvided) return false;
+  }
+  return true;
 }
 
 /** A reference to what other calls of the step may write. */

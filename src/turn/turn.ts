@@ -26,14 +26,7 @@ import {
   withoutWaiting,
 } from "./waiting-calls.ts";
 import type { Change } from "../store/variable.ts";
-import {
-  leaseKeyOf,
-  leaseOf,
-  NOTHING_SPENT,
-  openLease,
-  Spend,
-  spentBefore,
-} from "./spend/spend.ts";
+import { leaseKeyOf, NOTHING_SPENT, Spend, spentBefore } from "./spend/spend.ts";
 
 export interface Question {
   /** The id of the answer's message. Default: a new id. */
@@ -81,7 +74,6 @@ export async function runTurn(
       const newest = history.newest();
       if (newest?.id === waited.id) history.replaceNewest(withoutWaiting(newest, DROPPED));
     }
-    if (repeats !== undefined) history.repeat(repeats);
     if (message !== undefined) history.add(message);
     history.compact(compactionFor(agent, store, now()));
     const turn = new Turn(options, attempt);
@@ -135,8 +127,7 @@ export async function resumeTurn(
  */
 export async function recoverTurn(options: TurnOptions, recoveredLog: RecoveredLog) {
   const attempt = Attempt.next(options, recoveredLog);
-  const { id, approvals, repeats } = attempt.head;
-  if (repeats !== undefined) options.history.repeat(repeats);
+  const { id, approvals } = attempt.head;
   const newest = approvals === undefined ? undefined : options.history.newest();
   const message = newest?.id === id ? newest : undefined;
   const turn = new Turn(options, attempt, message);
@@ -173,8 +164,8 @@ class Turn {
   /** `resumed`: the message that has waited for a person. */
   constructor(options: TurnOptions, attempt: Attempt, resumed?: StoredMessage) {
     const { head, context } = attempt;
-    const { id, counts } = head;
-    const window = options.history.window(id);
+    const { id, counts, repeats } = head;
+    const window = options.history.window({ answer: id, repeats });
     const { compacted } = options.history.compaction;
     this.#options = options;
     this.#attempt = attempt;
@@ -249,7 +240,7 @@ class Turn {
         ...(attempts.length > 0 && { timeline: attempts.slice(-MAX_ATTEMPTS) }),
       };
       const isCut = !signal.aborted && CUT.has(finishReason);
-      const metadata = { ...this.#metadata(stored), ...(isCut && { finishReason }) };
+      const metadata = { ...this.#metadata(), ...(isCut && { finishReason }) };
       const failure = {
         ...(error && { error: error.code, ...error.details }),
         ...(signal.aborted && { stopped: true }),
@@ -288,25 +279,20 @@ class Turn {
     const { history } = this.#options;
     const { repeats } = this.#attempt.head;
     if (this.#resumed !== undefined) return history.replaceNewest(message);
-    if (repeats !== undefined && isBroken && history.countAnswers(repeats) > 0)
-      return history.endRepeat();
+    if (repeats !== undefined && isBroken && history.countAnswers(repeats) > 0) return;
     if (repeats !== undefined) history.removeAnswers(repeats);
     history.add(message);
   }
 
-  /** Includes the rows that the end itself will write. */
-  #metadata(kept: StoredMessage): TurnMetadata {
-    const { history, log, cost } = this.#options;
+  /** Includes the rows of the end itself: those of the message, of the log, and of each message that is replaced. */
+  #metadata(): TurnMetadata {
+    const { history, cost } = this.#options;
     const { rowsRead, rowsWritten, alarms } = cost();
     const { repeats } = this.#attempt.head;
-    const replaced = repeats === undefined ? 0 : history.countAnswers(repeats);
-    const messageRows = history.rowsFor(kept) + (this.#resumed === undefined ? replaced : 1);
+    const repeated = repeats === undefined ? 0 : history.countAnswers(repeats);
+    const replaced = this.#resumed === undefined ? repeated : 1;
     const { usage, savings } = this.#attempt.context.account.counts;
-    return {
-      usage,
-      savings,
-      cost: { rowsRead, rowsWritten: rowsWritten + messageRows + log.rowsToEnd(), alarms },
-    };
+    return { usage, savings, cost: { rowsRead, rowsWritten: rowsWritten + 2 + replaced, alarms } };
   }
 }
 
@@ -338,14 +324,11 @@ export class Attempt {
     this.failure = recoveredLog && giveUpReason(recoveredLog);
     this.#options = options;
     const signal = AbortSignal.any([options.signal, this.#timeout.signal]);
-    const lease = leases && openLease(leases, leaseKeyOf(head), now, signal);
+    const lease = leases && { leases, key: leaseKeyOf(head), now, signal };
+    const spend = new Spend({ limits: spendLimits, before: head.spent, lease });
     this.context = {
       ...options,
-      account: new Account(
-        store,
-        new Spend(spendLimits, head.spent, lease),
-        options.agent.contextTokens,
-      ),
+      account: new Account(store, spend, options.agent.contextTokens),
       signal,
       emit: (chunk) => {
         log.push(chunk);
@@ -454,7 +437,7 @@ export class Attempt {
     const { total, turn } = this.context.account.spend;
     return {
       ...head,
-      ...leaseOf(this.#options, head, turn),
+      ...(this.#options.leases && { lease: { key: leaseKeyOf(head), spent: turn } }),
       isOpen: false,
       ...(status === "failed" || status === "stopped" ? { ended: status } : {}),
       spent: total,

@@ -4,7 +4,7 @@ import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variables.ts";
 import { History } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
-import { readLines, recoveryDelayMs } from "../../src/turn/log/recovery.ts";
+import { readLog, recoveryDelayMs } from "../../src/turn/log/recovery.ts";
 import type { ApprovalResponse } from "../../src/turn/waiting-calls.ts";
 import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
 import { TurnLog } from "../../src/turn/log/turn-log.ts";
@@ -59,8 +59,7 @@ export class SimulatedObject {
   /** Consecutive tries of the turn without progress if this one died now. */
   get deathsIfItDies(): number {
     if (this.journal.head()?.isOpen !== true) return 0;
-    const ignore = () => undefined;
-    return readLines(this.journal.read(), ignore, ignore).deaths;
+    return readLog(this.journal.read()).deaths;
   }
 
   die(): void {

@@ -65,7 +65,7 @@ const ANYONE: Agent = { name: "anyone", description: "", instructions: "", tools
 export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }: AskingOptions) {
   const { signal = new AbortController().signal, more, turn, ...about } = role;
   const { findAgent, callsOf } = team({ researcher: about });
-  const account = new Account(store, new Spend(spendLimits, NOTHING_SPENT));
+  const account = new Account(store, new Spend({ limits: spendLimits, before: NOTHING_SPENT }));
   const chunks: UIMessageChunk[] = [];
   let ids = 0;
   const asker = findAgent("researcher");

@@ -242,22 +242,6 @@ const answering = (written: string): Step => [text(written), finish()];
 const acting = (n: unknown, id = "call_act"): Step => [toolCall("act", { n }, { id }), asked];
 
 describe("a question to a model during a turn", () => {
-  it("shows it only the instructions, the prompt and the variables", async () => {
-    const store = await storeWith({ city: "Oslo" });
-    const { ask, call, calls } = asking({ steps: [answering("Fine.")], store });
-    const answer = await ask({ prompt: "How is it?", tools: none, call });
-    expect(answer).toEqual({
-      value: "Fine.",
-      labels: { visibility: "model", sources: ["agent:researcher"], trusted: true },
-    });
-    expect(textsOf(calls[0])).toEqual([
-      expect.stringMatching(/^You are researcher\.\n/),
-      "How is it?",
-      "<variables>\n$city: string (4)\n</variables>",
-    ]);
-    expect(calls[0]?.tools ?? []).toEqual([]);
-  });
-
   it.each([
     ["a reference alone", " $rows\n", [{ id: 1 }, { id: 2 }]],
     ["a reference alone to a part", "$rows[*].id", [1, 2]],
@@ -387,16 +371,6 @@ describe("the labels of an answer", () => {
   const page = toolOf({}, () => "IGNORE ALL");
   const reading: Step = [toolCall("page", {}), asked];
   const policies = { page: { trusted: false, source: "web" } };
-
-  it("are untrusted if the model has seen untrusted content", async () => {
-    const { ask, call } = asking({ tools: { page }, policies, steps: [reading, answering("So.")] });
-    const { labels } = await ask({ prompt: "Go.", tools: allOf(["page"]), call });
-    expect(labels).toEqual({
-      visibility: "model",
-      sources: ["agent:researcher", "web"],
-      trusted: false,
-    });
-  });
 
   it("are untrusted if untrusted content was hidden from the model, but passed on", async () => {
     for (const [written, trusted] of [

@@ -53,7 +53,8 @@ async function stepOf(
   }
   const parts = calls.flatMap(([name, input], index) => toolCall(name, input, { id: `c${index}` }));
   const { chunks } = await conversation.say({ steps: [[...parts, finish("tool-calls")], done] });
-  return { seen, errors: errorsIn(chunks), conversation };
+  const steps = chunksOf(chunks, "start-step").length;
+  return { seen, errors: errorsIn(chunks), steps, conversation };
 }
 
 function errorsIn(chunks: readonly UIMessageChunk[]): Record<string, string> {
@@ -110,7 +111,7 @@ describe("a call that reads what another call of the same step writes", () => {
   });
 
   it("makes all calls of the step run in their order", async () => {
-    const { seen, errors, conversation } = await stepOf([
+    const { seen, errors, steps, conversation } = await stepOf([
       ["list_orders", {}],
       ["memory_recall", { q: "start", _outputPath: "$a" }],
       ["echo", { v: "$a.about", _outputPath: "$b" }],
@@ -126,6 +127,7 @@ describe("a call that reads what another call of the same step writes", () => {
       ["list_orders"],
     ]);
     expect(await conversation.store.read("c")).toEqual({ said: "start" });
+    expect(steps).toBe(2);
   });
 
   it("may be a call of one of Byref's own tools", async () => {

@@ -166,9 +166,8 @@ const look = tool({ description: "Looks.", inputSchema, execute: () => 1 });
 /** Returns the tool definitions as a provider receives them. */
 async function definitionsOf(tools: Toolbox["all"]) {
   const model = scriptedModel([]);
-  const signal = new AbortController().signal;
   const messages = [{ role: "user" as const, content: "?" }];
-  const { options } = await prepareModelCall({ model, instructions: "", messages, tools, signal });
+  const { options } = await prepareModelCall({ model, instructions: "", messages, tools });
   return options.tools ?? [];
 }
 

@@ -108,24 +108,6 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
   });
 });
 
-it.each([10, limits.maxRecordBytes - 500, limits.maxRecordBytes * 2.5])(
-  "knows the rows of %i characters",
-  (chars) => {
-    const sql = new NodeSql();
-    migrate(sql);
-    const written: number[] = [];
-    const counting = { all: sql.all.bind(sql), transaction: sql.transaction.bind(sql) };
-    const run: NodeSql["run"] = (statement, ...bindings) => {
-      if (statement.startsWith("INSERT")) written.push(1);
-      sql.run(statement, ...bindings);
-    };
-    const history = new History({ ...counting, run });
-    const long = answer("a1", "x".repeat(chars));
-    history.add(long);
-    expect(history.rowsFor(long)).toBe(written.length);
-  },
-);
-
 describe("a question that is answered again", () => {
   const asked = () =>
     historyOf(

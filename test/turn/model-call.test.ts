@@ -52,7 +52,7 @@ async function callWith(options: Calling) {
   const scripted = scriptedModel(steps);
   const log: UIMessageChunk[] = [];
   const delaysMs: number[] = [];
-  const account = new Account(new MemoryStore(), new Spend({}, NOTHING_SPENT));
+  const account = new Account(new MemoryStore(), new Spend({ limits: {}, before: NOTHING_SPENT }));
   const context = {
     account,
     signal: new AbortController().signal,

@@ -90,6 +90,35 @@ describe("a turn that a crash interrupts", () => {
     expect(waitingCalls(chat.history.newest()).size).toBe(1);
   });
 
+  it.each([
+    ["idempotent", /outcome_unknown: /u, 1],
+    ["none", /"value":7/u, 2],
+  ] as const)("while a call runs with a changed value, with effects: %s", async (...row) => {
+    const [effects, outcome, runs] = row;
+    const { keys, tools, about } = hanging(effects);
+    const chat = new Crashing(tools, about);
+    await chat.store.save({ name: "sum", value: 5 });
+    await chat.run([toolCall("act", { n: "$sum" }), asked]);
+    await chat.store.save({ name: "sum", value: 6 });
+    const { result } = await chat.recover([text("So."), finish()]);
+    expect(JSON.stringify(result?.message.parts)).toMatch(outcome);
+    expect(keys).toHaveLength(runs);
+  });
+
+  it("runs no call again that has a result", async () => {
+    const ran: number[] = [];
+    const act = tool({
+      inputSchema,
+      execute: ({ n }) => (ran.push(n) === 2 ? hang() : n),
+    });
+    const chat = new Crashing({ act }, { effects: { act: "none" } });
+    const [one, two] = [1, 2].map((n) => toolCall("act", { n }, { id: `call_${n}` }));
+    await chat.run([one ?? [], two ?? [], asked]);
+    const { result } = await chat.recover([text("$act_1 $act_2"), finish()]);
+    expect(result?.message.parts.at(-1)).toMatchObject({ text: "1 2" });
+    expect(ran).toEqual([1, 2, 2]);
+  });
+
   it("gets three new tries after progress", async () => {
     const chat = new Crashing({ act: tool({ inputSchema, execute: () => 1 }) });
     await chat.run(never);

@@ -1,4 +1,4 @@
-import type { UIMessageChunk, ToolSet } from "ai";
+import { tool, type UIMessageChunk, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import * as limits from "../../src/limits.ts";
@@ -385,6 +385,32 @@ it("a model that fails after tool calls causes none of them to run, and later pr
   expect(turn.result.error?.code).toBe("model_failed");
   expect([runs, chat.store.count()]).toEqual([0, 0]);
   expect(await nextPrompt(chat)).toContain("turn_stopped: The turn ended before this call");
+});
+
+it.each(["length", "content-filter"] as const)(
+  "an answer that ends early (%s) causes none of its calls to run",
+  async (reason) => {
+    let runs = 0;
+    const count = toolOf({}, () => ++runs);
+    const turn = await turnWith({
+      tools: { count },
+      steps: [[toolCall("count", {}), finish(reason)]],
+    });
+    expect([turn.result.finishReason, runs, turn.calls.length]).toEqual([reason, 0, 1]);
+    expect(turn.result.message.parts[1]).toMatchObject({
+      errorText: `skipped: The answer is not complete (${reason}).`,
+    });
+  },
+);
+
+it("a question denies the calls that wait for a person", async () => {
+  const act = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 1 });
+  const chat = new Conversation({ tools: { act } });
+  await chat.say({ steps: [[toolCall("act", {}), asked]] });
+  expect(await nextPrompt(chat)).toContain("Another message was sent before it was decided.");
+  expect(chat.history.page({ limit: 9 }).messages[1]?.parts[1]).toMatchObject({
+    state: "output-denied",
+  });
 });
 
 describe("a turn that is stopped", () => {

@@ -1,8 +1,8 @@
-import { type JSONValue, type ModelMessage, tool } from "ai";
+import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { Taint } from "../../src/store/labels.ts";
-import { withoutRepeats } from "../../src/turn/history/shown-variables.ts";
+import { NO_GUIDE } from "../../src/turn/history/guide.ts";
 import { VariableList } from "../../src/turn/history/variable-list.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, promptOf, shownText, type Turn } from "../support/turn.ts";
@@ -174,75 +174,6 @@ describe("the list of variables", () => {
   });
 });
 
-const handle = {
-  $var: "rows",
-  type: "array",
-  count: 200,
-  bytes: 4_000,
-  shape: "{id: number}[]",
-  preview: "[{id: 0}]",
-  try: ["$rows[:10]"],
-};
-
-/** Returns a tool message for each result. */
-function resultMessages(values: readonly object[]): readonly ModelMessage[] {
-  return values.map((value, at) => {
-    const output = { type: "json" as const, value: value as JSONValue };
-    const call = { type: "tool-result" as const, toolCallId: `${at}`, toolName: "t", output };
-    return { role: "tool", content: [call] };
-  });
-}
-
-function resultsOf(messages: readonly ModelMessage[]): readonly unknown[] {
-  return messages.flatMap(({ content }) =>
-    typeof content === "string"
-      ? []
-      : content.map((part) =>
-          part.type === "tool-result" && part.output.type === "json" ? part.output.value : part,
-        ),
-  );
-}
-
-it("a handle is shortened if an earlier message contains it, and earlier messages are unchanged", async () => {
-  const chat = new Conversation({ tools });
-  const call = (id: string) => toolCall("large", { n: 1 }, { id });
-  const turn = await chat.say({ steps: [[call("1"), asked], [call("2"), asked], done] });
-  const shown = promptOf(turn, 2).flatMap(({ role, content }) =>
-    role === "tool" ? content.map((part) => JSON.stringify(part)) : [],
-  );
-  expect(shown[0]).toContain('"try":["$large_1[*].id: number[]"');
-  expect(shown[1]).toMatch(/"value":\{"\$var":"large_1".*"note":"The handle is above\."\}/);
-  expect(shown[1]).not.toContain("preview");
-  const stable = promptOf(turn, 1).slice(0, -1);
-  expect(promptOf(turn, 2).slice(0, stable.length)).toEqual(stable);
-  expect(JSON.stringify(chat.history.newest()).match(/"preview"/g)).toHaveLength(2);
-});
-
-it("a handle keeps its path, unresolved references and taint when it is shortened", () => {
-  const unresolved = [{ reference: "$gone", code: "unknown_variable" }];
-  const notes = { path: "[3].rows", unresolved, untrusted: true };
-  const repeated = { ...handle, ...notes };
-  const { shape: _, preview: _preview, try: _try, ...sizes } = handle;
-  const note = "The handle is above.";
-  expect(resultsOf(withoutRepeats(resultMessages([repeated, handle, repeated, handle])))).toEqual([
-    repeated,
-    handle,
-    { ...sizes, ...notes, note },
-    { ...sizes, note },
-  ]);
-});
-
-it("a handle is also shortened in a list of results, and messages without repeats are unchanged", () => {
-  const run = { returned: handle, vars: [{ ...handle, $var: "other" }] };
-  const once = resultMessages([run]);
-  expect(withoutRepeats(once)[0]).toBe(once[0]);
-  const [first, second] = resultsOf(withoutRepeats(resultMessages([run, run])));
-  expect(first).toEqual(run);
-  const note = "The handle is above.";
-  expect(second).toMatchObject({ returned: { note }, vars: [{ $var: "other", note }] });
-  expect(JSON.stringify(second)).not.toContain("preview");
-});
-
 describe("a key or a description", () => {
   it.each(["\n", "\r\n", "\u2028", "\u0085", "\v"])(
     "begins no line of the list with %j, and does not close it",
@@ -263,7 +194,8 @@ describe("a key or a description", () => {
 });
 
 function listOf(store: MemoryStore): readonly string[] {
-  return new VariableList({ store, taint: new Taint(), hidesUntrusted: false }).next([]).lines;
+  const list = new VariableList({ store, taint: new Taint(), hidesUntrusted: false });
+  return String(list.promptWith([], NO_GUIDE).messages[0]?.content).split("\n").slice(1, -1);
 }
 
 it("variables of a plan's run are not resolved in answers", async () => {

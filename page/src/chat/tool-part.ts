@@ -22,7 +22,7 @@ interface AnswerMetadata extends Partial<TurnMetadata> {
   /** Error code. */
   readonly error?: string;
   readonly stopped?: boolean;
-  /** Says which earlier turn the model has read in outline only, and why. */
+  /** Says that the model's provider has refused the prompt, and what it received instead. */
   readonly outlined?: string;
 }
 

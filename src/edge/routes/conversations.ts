@@ -123,8 +123,7 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
         const { store } = context;
         const services = context.servicesFor(asked);
         const { agent } = equipped;
-        const now = Date.now;
-        return Response.json(await describePrompt({ agent, model, store, services, history, now }));
+        return Response.json(await describePrompt({ agent, model, store, services, history }));
       } finally {
         // The response does not wait until sessions are closed.
         void equipped.close();

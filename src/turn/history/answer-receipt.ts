@@ -1,7 +1,7 @@
 import { getToolName, isToolUIPart } from "ai";
 import { figuresBeyond, figuresIn } from "../../value/figures.ts";
 import { compact } from "../../value/json.ts";
-import { changedIn, type StoredSpan } from "./message-parts.ts";
+import { changedIn, type StoredSpan, textsOf } from "./message-parts.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** A place in a text part of the message as the person saw it. Positions are in UTF-16 code units. */
@@ -45,8 +45,8 @@ export function answerReceipt(message: StoredMessage, question?: StoredMessage):
   const { spans = [], isCut } = message.receipt ?? {};
   const last = isCut === true ? spans.at(-1) : undefined;
   const places = message.parts.flatMap(({ type }, part) => (type === "text" ? [part] : []));
-  const shown = message.display ?? textsOf(message);
-  const asked = question === undefined ? "" : textsOf(question).join("\n");
+  const shown = message.display ?? textsOf(message.parts);
+  const asked = question === undefined ? "" : textsOf(question.parts).join("\n");
   const typed = places.flatMap((part, text) => {
     if (last !== undefined && text > last.text) return [];
     const covered = spans.filter((span) => span.text === text);
@@ -69,9 +69,4 @@ export function answerReceipt(message: StoredMessage, question?: StoredMessage):
     complete: isCut !== true,
     ...(changes.length > 0 && { changes }),
   };
-}
-
-/** The texts as they are stored, one for each text part. */
-function textsOf({ parts }: Pick<StoredMessage, "parts">): readonly string[] {
-  return parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
 }

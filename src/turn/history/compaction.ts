@@ -42,12 +42,6 @@ export interface SizedMessage {
   readonly message: StoredMessage;
 }
 
-/** The earlier turns that a turn's prompts contain. */
-export interface PastMessages {
-  readonly window: readonly StoredMessage[];
-  readonly compacted?: Compacted | undefined;
-}
-
 export interface CompactionOptions {
   /** Characters of earlier messages in a prompt. */
   readonly maxChars: number;
@@ -101,37 +95,17 @@ export class Compaction {
     return false;
   }
 
-  /** Compacts turns, as `after` has returned them. Writes one row. */
-  add(compacted: Compacted): void {
-    writeMeta(this.#sql, KEY, JSON.stringify(compacted));
-    this.#compacted = compacted;
-  }
-
-  /** Returns what is compacted with further messages, oldest first. */
-  after(
-    messages: Iterable<SizedMessage>,
-    { maxChars, isTaken, nowMs }: CompactionOptions,
-  ): Compacted {
+  /** Compacts further messages, oldest first. Writes one row. */
+  add(messages: Iterable<SizedMessage>, { maxChars, isTaken, nowMs }: CompactionOptions): void {
     const before = this.compacted;
     const now = new Date(nowMs).toISOString();
-    return {
+    this.#save({
       ...withMessages(before, messages, shareOf(maxChars)),
       variable: before?.variable ?? freeName(isTaken),
       version: (before?.version ?? 0) + 1,
       createdAt: before?.createdAt ?? now,
       updatedAt: now,
-    };
-  }
-
-  /** Runs synchronous work as if these turns were compacted. Writes nothing. */
-  during<Result>(compacted: Compacted | undefined, work: () => Result): Result {
-    const before = this.#compacted;
-    this.#compacted = compacted ?? null;
-    try {
-      return work();
-    } finally {
-      this.#compacted = before;
-    }
+    });
   }
 
   /**
@@ -141,7 +115,7 @@ export class Compaction {
   takeLines(): readonly OutlineLine[] {
     const { compacted } = this;
     if (compacted === undefined || compacted.isTaken === true) return [];
-    this.add({ ...compacted, isTaken: true });
+    this.#save({ ...compacted, isTaken: true });
     const { lines } = compacted;
     return lines.slice(lines.findLastIndex(({ isSummary }) => isSummary === true) + 1);
   }
@@ -154,7 +128,7 @@ export class Compaction {
     if (compacted === undefined || at < 0 || summary === undefined) return;
     const current = compacted.lines.slice(at, at + lines.length);
     if (JSON.stringify(current) !== JSON.stringify(lines)) return;
-    this.add({ ...compacted, lines: compacted.lines.toSpliced(at, lines.length, summary) });
+    this.#save({ ...compacted, lines: compacted.lines.toSpliced(at, lines.length, summary) });
   }
 
   /** Call this when too few messages are left after the compacted ones. The next prompt compacts anew. */
@@ -162,6 +136,11 @@ export class Compaction {
     if (this.compacted === undefined) return;
     this.#sql.run(`DELETE FROM meta WHERE key = '${KEY}'`);
     this.#compacted = null;
+  }
+
+  #save(compacted: Compacted): void {
+    writeMeta(this.#sql, KEY, JSON.stringify(compacted));
+    this.#compacted = compacted;
   }
 
   /** Discards the state in memory after a rollback. */

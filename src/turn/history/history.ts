@@ -19,7 +19,6 @@ import {
   type CompactionOptions,
   KEPT_TURNS,
   lastToCompact,
-  type PastMessages,
   type SizedMessage,
 } from "./compaction.ts";
 import type { Agent } from "../agent.ts";
@@ -33,8 +32,12 @@ const MAX_MESSAGES = 1_000;
 /** Larger than any message's number. */
 const NO_END = Number.MAX_SAFE_INTEGER;
 
-/** Placeholder for a question that does not exist yet. */
-const NO_QUESTION: StoredMessage = { id: "", role: "user", parts: [], createdAt: "" };
+interface Window {
+  /** The message of a turn that continues. */
+  readonly answer?: string;
+  /** A question that is answered again, or one of its answers. */
+  readonly repeats?: string | undefined;
+}
 
 /** The messages of one conversation, in the order in which they were written. */
 export class History {
@@ -43,8 +46,6 @@ export class History {
   readonly #compaction: Compaction;
   /** The newest messages that are not compacted and fit into a prompt. Undefined until they are read. */
   #cached: readonly SizedMessage[] | undefined;
-  /** Messages from this one on are in no prompt, because the question before them is answered again. */
-  #end = NO_END;
 
   /** `isNew`: nothing has been written yet. Skips reads. */
   constructor(sql: Sql, { isNew = false } = {}) {
@@ -84,13 +85,13 @@ export class History {
 
   /** Clears the cache after a transaction around these calls was rolled back. */
   forget(): void {
-    this.endRepeat();
+    this.#cached = undefined;
     this.#chunks.forget();
     this.#compaction.forget();
   }
 
   /** The turns that are not in `window` any more. */
-  get compaction(): Pick<Compaction, "compacted" | "during"> {
+  get compaction(): Pick<Compaction, "compacted"> {
     return this.#compaction;
   }
 
@@ -102,7 +103,7 @@ export class History {
     const { compacted } = this.#compaction;
     const last = lastToCompact(this.#recent, { ...options, compacted });
     if (last === undefined) return;
-    this.#compaction.add(this.#compactedTo(last, options));
+    this.#compaction.add(this.between(this.#lastCompacted, last), options);
     this.#cached = this.#recent.filter(({ seq }) => seq > last);
   }
 
@@ -132,22 +133,6 @@ export class History {
       this.#compaction.summarize(lines, text);
   }
 
-  /** Returns what `compact` and `window` would leave to a turn with an empty question. Writes nothing. */
-  beforeTurn(options: CompactionOptions): PastMessages {
-    const { compacted } = this.#compaction;
-    const recent = this.#recent;
-    const seq = 1 + (recent.at(-1)?.seq ?? this.#lastCompacted);
-    const next = [...recent, { seq, chars: 0, message: NO_QUESTION }];
-    const last = lastToCompact(next, { ...options, compacted });
-    if (last === undefined) return { window: this.window(), compacted };
-    const left = recent.filter((one) => one.seq > last).map(({ message }) => message);
-    return { window: left, compacted: this.#compactedTo(last, options) };
-  }
-
-  #compactedTo(last: number, options: CompactionOptions) {
-    return this.#compaction.after(this.between(this.#lastCompacted, last), options);
-  }
-
   /** Yields the messages after `seq` up to `last`, oldest first. Holds a few at a time. */
   *between(seq: number, last: number): Generator<SizedMessage> {
     for (let from = seq; from < last; from += READ_AT_ONCE) {
@@ -173,22 +158,17 @@ export class History {
     });
   }
 
-  /** Number of rows that `add` writes for a message. */
-  rowsFor(message: StoredMessage): number {
-    const bytes = byteLength(bodyOf(message));
-    return 1 + (bytes > limits.maxRecordBytes ? Math.ceil(bytes / limits.maxRecordBytes) : 0);
-  }
-
   /**
-   * Returns the newest messages that are not compacted and fit into a prompt together, oldest first, none
-   * cut. Leaves out the newest message if its id is `answer`: that turn continues, and its question is in the
-   * window however long the answer is.
+   * Returns the newest messages that are not compacted and fit into a prompt together, oldest first, none cut. Leaves out
+   * the newest message if its id is `answer`, because that turn continues, and the messages after the question of
+   * `repeats`, because that is answered again: the question is in the window however long its answers are.
    */
-  window(answer?: string): readonly StoredMessage[] {
-    const recent = this.#recent;
-    const newest = recent.at(-1);
+  window({ answer, repeats }: Window = {}): readonly StoredMessage[] {
+    const newest = this.#recent.at(-1);
     const isContinued = newest !== undefined && newest.message.id === answer;
-    const shown = isContinued ? this.#newestBefore(newest.seq) : recent;
+    const repeated = repeats === undefined ? NO_END : this.#questionOf(repeats) + 1;
+    const end = isContinued ? newest.seq : repeated;
+    const shown = end === NO_END ? this.#recent : this.#newestBefore(end);
     const messages = shown.map(({ message }) => message);
     const firstQuestion = messages.findIndex((message) => message.role === "user");
     return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
@@ -225,7 +205,6 @@ export class History {
 
   /** True if a message has this id. Usually answered by the newest messages and the compaction alone. */
   has(id: string): boolean {
-    if (this.#end < NO_END) return this.#seqOf(id) > 0;
     const recent = this.#recent;
     if (recent.some(({ message }) => message.id === id)) return true;
     const hasRest = recent.length > 0 && recent[0]?.seq !== this.#lastCompacted + 1;
@@ -238,23 +217,6 @@ export class History {
 
   newest(): StoredMessage | undefined {
     return this.#firstMessage(`ORDER BY seq DESC`);
-  }
-
-  /**
-   * Leaves the messages after a question out of prompts, while it is answered again. They stay in the history
-   * until `removeAnswers`, or for good after `endRepeat`. `messageId` as in `removeAnswers`.
-   */
-  repeat(messageId: string): void {
-    const seq = this.#questionOf(messageId);
-    this.#resetCompactionAfter(seq);
-    this.#cached = undefined;
-    this.#end = seq + 1;
-  }
-
-  /** Call this when a question has been answered again, or could not be. */
-  endRepeat(): void {
-    this.#cached = undefined;
-    this.#end = NO_END;
   }
 
   /**
@@ -334,7 +296,7 @@ export class History {
   }
 
   #removeAfter(seq: number): void {
-    this.endRepeat();
+    this.#cached = undefined;
     this.#atomically(() => {
       this.#resetCompactionAfter(seq);
       for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
@@ -355,7 +317,7 @@ export class History {
 
   /** The newest messages that are not compacted and fit into a prompt together, oldest first. Read once. */
   get #recent(): readonly SizedMessage[] {
-    this.#cached ??= this.#newestBefore(this.#end);
+    this.#cached ??= this.#newestBefore(NO_END);
     return this.#cached;
   }
 

@@ -6,21 +6,43 @@ import { compact, isObject, type Json } from "../../value/json.ts";
 export type MessagePart = UIMessage["parts"][number];
 export type ToolPart = Extract<MessagePart, { toolCallId: string }>;
 type Fields = Record<string, unknown>;
+
+/** The texts of a message, as they are stored. */
+export function textsOf(parts: readonly MessagePart[]): readonly string[] {
+  return parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+}
+
+/** The texts as the person saw them. Undefined if they equal the stored ones. */
+export function displayOf(
+  parts: readonly MessagePart[],
+  display: readonly string[],
+): readonly string[] | undefined {
+  return textsOf(parts).every((text, at) => text === display[at]) ? undefined : display;
+}
+
 type Chunk<Type extends UIMessageChunk["type"]> = Extract<UIMessageChunk, { type: Type }>;
 
+/** A call of a message, as the model wrote it, with its state so far. */
 export interface WrittenCall {
   readonly toolName: string;
   readonly toolCallId: string;
   readonly input: Json;
+  readonly state: ToolPart["state"];
   readonly outcome: "done" | "failed" | undefined;
+  /** True if the provider runs it. */
+  readonly isProvided: boolean;
+  /** Set if it waits for a person. */
+  readonly approvalId: string | undefined;
+  /** True if it is of the newest step. */
+  readonly isInStep: boolean;
+  /** The indices of its step, and of the call in it. */
+  readonly place: string;
 }
 
-/** A call that is prepared only after other calls of its step have an outcome. */
+/** A call that is prepared only after all calls before it have an outcome. */
 export interface Deferred {
   /** Calls that write what it reads. It is skipped if one of them has no result. */
   readonly needs: readonly Needed[];
-  /** Calls that it follows, whatever their outcome. */
-  readonly follows: readonly string[];
 }
 
 export interface Needed {
@@ -28,14 +50,6 @@ export interface Needed {
   readonly source: string;
   /** The name in the store. */
   readonly name: string;
-}
-
-interface OpenCall {
-  readonly toolCallId: string;
-  /** Set if it waits for a person. */
-  readonly approvalId?: string;
-  /** Set if the provider runs it. */
-  readonly providerExecuted?: true;
 }
 
 /** The input with which a person has approved the call, or is asked to, in place of the model's. */
@@ -113,8 +127,7 @@ export class MessageParts {
   /** Starts a new message, or continues one that waited. */
   constructor({ parts, display, receipt }: Pick<Step, "parts"> & Partial<Step> = NONE) {
     this.#parts = parts.map((part) => ({ ...part }));
-    const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
-    this.#display = [...(display ?? texts)];
+    this.#display = [...(display ?? textsOf(parts))];
     this.#spans = [...(receipt?.spans ?? [])];
     this.#isCut = receipt?.isCut === true;
     this.#stepStart = this.#parts.length;
@@ -137,14 +150,31 @@ export class MessageParts {
     return this.#parts.filter(({ type }) => type === "step-start").length;
   }
 
-  /** Calls without an outcome: begun, about to begin, or waiting for a person. */
-  openCalls(): readonly OpenCall[] {
-    return this.#parts.flatMap(({ toolCallId, state, providerExecuted, approval }): OpenCall[] => {
-      if (!OPEN_STATES.has(state) || typeof toolCallId !== "string") return [];
-      if (providerExecuted === true) return [{ toolCallId, providerExecuted }];
+  /** The calls by id, in the order in which they were written. */
+  calls(): ReadonlyMap<string, WrittenCall> {
+    const calls = new Map<string, WrittenCall>();
+    let [step, call] = [-1, 0];
+    for (const [at, { type, toolCallId, approval, ...part }] of this.#parts.entries()) {
+      if (type === "step-start") [step, call] = [step + 1, 0];
+      if (typeof toolCallId !== "string") continue;
+      // `toolState` and `add` set it. The SDK made the input by parsing JSON.
+      const [state, input] = [part.state as ToolPart["state"], part.input as Json];
       const isWaiting = state === "approval-requested" && isObject(approval);
-      return [{ toolCallId, ...(isWaiting ? { approvalId: String(approval.id) } : {}) }];
-    });
+      // A model may use an id again in a later step.
+      calls.delete(toolCallId);
+      calls.set(toolCallId, {
+        toolCallId,
+        toolName: toolIn({ ...part, type }),
+        input,
+        state,
+        outcome: OUTCOMES[state],
+        isProvided: part.providerExecuted === true,
+        approvalId: isWaiting ? String(approval.id) : undefined,
+        isInStep: at >= this.#stepStart,
+        place: `${step}/${call++}`,
+      });
+    }
+    return calls;
   }
 
   /** Chunks that end what the step has begun to write: texts, reasoning and inputs of calls. */
@@ -153,39 +183,12 @@ export class MessageParts {
       const id = key.slice(key.indexOf(" ") + 1);
       return { type: key.startsWith("text ") ? "text-end" : "reasoning-end", id };
     });
-    const calls = this.#parts.slice(this.#stepStart).flatMap((part): UIMessageChunk[] => {
-      const { toolCallId, state } = part;
-      if (state !== "input-streaming" || typeof toolCallId !== "string") return [];
-      const about = { toolCallId, toolName: toolIn(part), input: {}, errorText: UNFINISHED };
-      return [{ type: "tool-input-error", ...about }];
+    const calls = [...this.calls().values()].flatMap((one): UIMessageChunk[] => {
+      const { toolCallId, toolName, state, isInStep } = one;
+      if (state !== "input-streaming" || !isInStep) return [];
+      return [{ type: "tool-input-error", toolCallId, toolName, input: {}, errorText: UNFINISHED }];
     });
     return [...texts, ...calls];
-  }
-
-  /** The tools of the provider whose calls have no result yet. */
-  providerCalls(): readonly string[] {
-    const open = this.#parts.filter(
-      ({ providerExecuted, state }) => providerExecuted === true && state === "input-available",
-    );
-    return open.map(toolIn);
-  }
-
-  /** True if the call is of the newest step. */
-  isInStep(toolCallId: string): boolean {
-    return this.#parts.slice(this.#stepStart).some((part) => part.toolCallId === toolCallId);
-  }
-
-  /** The position of a call within the newest steps, counted from 0. */
-  placeOf(toolCallId: string): { readonly step: number; readonly call: number } {
-    let place = { step: -1, call: -1 };
-    let found = place;
-    for (const part of this.#parts) {
-      if (part.type === "step-start") place = { step: place.step + 1, call: -1 };
-      if (part.toolCallId === undefined) continue;
-      place = { ...place, call: place.call + 1 };
-      if (part.toolCallId === toolCallId) found = place;
-    }
-    return found;
   }
 
   /** Adds a step that `step` returned. */
@@ -197,24 +200,6 @@ export class MessageParts {
     this.#isCut ||= receipt?.isCut === true;
     this.#parts.push(...parts.slice(1).map((part) => ({ ...part })));
     this.#display.push(...display);
-  }
-
-  /** Returns the calls by id, as the model wrote them, each with its outcome so far. */
-  calls(): ReadonlyMap<string, WrittenCall> {
-    const calls = new Map<string, WrittenCall>();
-    for (const { toolCallId, state, input, ...part } of this.#parts) {
-      if (typeof toolCallId !== "string") continue;
-      const isFailed = state === "output-error" || state === "output-denied";
-      const outcome = state === "output-available" ? "done" : isFailed ? "failed" : undefined;
-      // The SDK made the input by parsing JSON.
-      calls.set(toolCallId, { toolCallId, toolName: toolIn(part), input: input as Json, outcome });
-    }
-    return calls;
-  }
-
-  /** The name of the tool of a call. Empty if there is no such call. */
-  toolOf(toolCallId: string): string {
-    return toolIn(this.#partOf(toolCallId) ?? {});
   }
 
   /** The text that the person saw for each text part, in order. */
@@ -383,11 +368,11 @@ function toolIn({ toolName, type = "" }: Fields): string {
 
 const UNFINISHED = "skipped: The answer ended before the input of this call was complete.";
 
-const OPEN_STATES: ReadonlySet<unknown> = new Set([
-  "input-available",
-  "approval-requested",
-  "approval-responded",
-]);
+const OUTCOMES: Partial<Record<ToolPart["state"], "done" | "failed">> = {
+  "output-available": "done",
+  "output-error": "failed",
+  "output-denied": "failed",
+};
 
 const toolState = {
   "tool-input-start": "input-streaming",

@@ -7,7 +7,7 @@ import type { VariableStore } from "../../store/variables.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { toolOutput } from "../../tool/tool-output.ts";
 import { compact } from "../../value/json.ts";
-import type { MessagePart } from "./message-parts.ts";
+import { displayOf, type MessagePart } from "./message-parts.ts";
 import { pasteIn } from "./paste.ts";
 import { KEPT_AS } from "./shown-variables.ts";
 import { existing } from "../../tool/variables/variable-target.ts";
@@ -56,9 +56,7 @@ export async function receiveMessage(
     parts.push({ type: "text", text: isLong ? await keptText(part.text, options) : part.text });
     display.push(part.text);
   }
-  const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
-  const isUnchanged = texts.every((text, index) => text === display[index]);
-  return { parts, ...(isUnchanged ? {} : { display }) };
+  return { parts, ...compact({ display: displayOf(parts, display) }) };
 }
 
 async function keptText(text: string, { store }: ReceiveOptions): Promise<string> {

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import type { VariableInfo } from "../../store/variable.ts";
-import { HANDLE_DEPTH, handlesIn, variableIn } from "../../tool/tool-output.ts";
+import { handlesIn, variableIn } from "../../tool/tool-output.ts";
 import { isObject, type Json, jsonIn } from "../../value/json.ts";
 import { charsOf } from "../../value/json-text.ts";
 
@@ -82,49 +82,6 @@ export function isInFull(info: VariableInfo, shown: ShownVariable | undefined): 
 /** True if the output describes a value that is not in the messages. */
 export function isHandle({ output }: ShownVariable): boolean {
   return !("value" in output) && output.version === undefined;
-}
-
-/**
- * Replaces each handle that an earlier message also contains with one line, because it describes the same value.
- * Messages without handles stay the same objects.
- */
-export function withoutRepeats(messages: readonly ModelMessage[]): readonly ModelMessage[] {
-  const seen = new Set<string>();
-  return messages.map((message) => {
-    if (message.role !== "tool") return message;
-    const content = message.content.map((part) => {
-      if (part.type !== "tool-result" || part.output.type !== "json") return part;
-      const value = withShortRepeats(part.output.value, seen, 0);
-      if (value === part.output.value) return part;
-      return { ...part, output: { ...part.output, value } } as typeof part;
-    });
-    const isSame = content.every((part, at) => part === message.content[at]);
-    return isSame ? message : { ...message, content };
-  });
-}
-
-/** Returns the same value if it has no handle that was seen. Looks as deep as `shownVariables`. */
-function withShortRepeats(value: unknown, seen: Set<string>, depth: number): unknown {
-  if (depth > HANDLE_DEPTH || (!Array.isArray(value) && !isObject(value))) return value;
-  if (isObject(value) && variableIn(value) !== undefined) return shortIfSeen(value, seen);
-  const entries = Object.entries(value);
-  const short = entries.map(([key, inner]) => [key, withShortRepeats(inner, seen, depth + 1)]);
-  if (short.every(([, inner], at) => inner === entries[at]?.[1])) return value;
-  return Array.isArray(value) ? short.map(([, inner]) => inner) : Object.fromEntries(short);
-}
-
-/**
- * Omits the description of a value that was seen before. Keeps the notes: a part, untrusted, unresolved references.
- */
-function shortIfSeen(handle: Output, seen: Set<string>): Output {
-  if (!("try" in handle)) return handle;
-  const text = JSON.stringify(handle);
-  if (!seen.has(text)) {
-    seen.add(text);
-    return handle;
-  }
-  const { shape: _, preview: _preview, try: _try, ...line } = handle;
-  return { ...line, note: "The handle is above." };
 }
 
 /** True if a value of a message has as many characters as the variable. */

@@ -15,7 +15,6 @@ import {
   isInFull,
   type ShownVariable,
   shownVariables,
-  withoutRepeats,
 } from "./shown-variables.ts";
 
 /** Opens the part of a prompt that comes after the messages. */
@@ -87,42 +86,30 @@ export class VariableList {
     };
   }
 
-  /** Adds what a call with these messages needs. Cost: linear in the messages. */
-  next(messages: readonly ModelMessage[]) {
-    const shown = shownVariables(messages);
-    const found = findVariables(this.#options, shown, this.#newest);
-    this.#advance(shown, found);
-    this.#addRemoved(shown, found);
-    this.#addLive(found);
-    return { stage: this.#stage, hasHandle: this.#hasHandle, lines: this.#written(found) };
-  }
-
   /**
-   * Returns the messages of the next prompt, without repeated descriptions. The guide's details and the new lines, if
+   * Returns the messages of the next prompt, after adding what they do not show. The guide's details and the new lines, if
    * there are any, change from step to step, so they come last: the text before them stays the same for the provider's
-   * cache.
+   * cache. Cost: linear in the messages.
    */
   promptWith(messages: readonly ModelMessage[], guide: Guide) {
-    const { stage, hasHandle, lines } = this.next(messages);
+    const found = findVariables(this.#options, shownVariables(messages), this.#lines);
+    this.#advance(found);
+    this.#lines.push(...this.#removed(found), ...this.#changed(found));
     const { isTainted } = this.#options.taint;
-    const details = detailsFor(guide, { hasHandle, isTainted });
-    const said = [...(details === "" ? [] : [details]), ...lines];
+    const details = detailsFor(guide, { hasHandle: this.#hasHandle, isTainted });
+    const said = [...(details === "" ? [] : [details]), ...this.#written(found)];
     const content = [VARIABLES_TAG, ...said, "</variables>"].join("\n");
     const hasList = said.length > 0;
-    const tail: readonly ModelMessage[] = hasList ? [{ role: "user", content }] : [];
-    const listed = [...withoutRepeats(messages), ...tail];
-    return { stage, messages: listed, hasList, hasDetails: details !== "" };
-  }
-
-  get #newest(): ReadonlyMap<string, ListedLine> {
-    return new Map(this.#lines.map((line) => [line[0], line]));
+    const listed = [...messages];
+    if (hasList) listed.push({ role: "user", content });
+    return { stage: this.#stage, messages: listed, hasList, hasDetails: details !== "" };
   }
 
   #reach(stage: PromptStage): void {
     if (isFrom(stage, this.#stage)) this.#stage = stage;
   }
 
-  #advance(shown: Shown, { known, current, missing, total }: Found): void {
+  #advance({ shown, known, current, missing, total }: Found): void {
     const handles = [...shown.values()].filter(isHandle);
     const inFull = known.filter((info) => isInFull(info, shown.get(info.name)));
     if (handles.length > 0 || total > inFull.length) this.#reach("variable");
@@ -138,55 +125,50 @@ export class VariableList {
     if (hasText || total - current.size > limits.maxListedVariables) this.#reach("text");
   }
 
-  #addRemoved(shown: Shown, { isGiven, known }: Found): void {
-    const { store } = this.#options;
-    if (isGiven) return;
-    const newest = this.#newest;
+  #removed({ isGiven, known, named, newest }: Found): readonly ListedLine[] {
+    if (isGiven) return [];
     const existing = new Set(known.map(({ name }) => name));
-    for (const name of new Set([...shown.keys(), ...newest.keys()])) {
-      const isKnown = existing.has(name) || newest.get(name)?.[1] === REMOVED;
-      // One that exists may belong to a run.
-      if (!isKnown && store.glance(name) === undefined)
-        this.#lines.push([name, REMOVED, "removed"]);
-    }
+    // One that exists may belong to a run.
+    const isNew = (name: string) =>
+      !existing.has(name) &&
+      newest.get(name)?.[1] !== REMOVED &&
+      this.#options.store.glance(name) === undefined;
+    return [...named].filter(isNew).map((name) => [name, REMOVED, "removed"]);
   }
 
-  /** Variables that were never listed come in the order of their creation, updates after them. */
-  #addLive({ known, missing, current }: Found): void {
+  /** Variables that were never listed come in the order of their creation, updates after them, then marks. */
+  #changed({ known, missing, current, newest }: Found): readonly ListedLine[] {
     const { taint, hidesUntrusted } = this.#options;
-    const newest = this.#newest;
     const created = missing
       .filter(({ name }) => !newest.has(name))
       .toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
     const live = [...missing, ...known.filter(({ name }) => current.has(name))];
-    const updated = live.filter(
-      ({ name, version }) => newest.has(name) && newest.get(name)?.[1] !== version,
-    );
+    const updated = live.filter(({ name, version }) => {
+      const line = newest.get(name);
+      return line !== undefined && line[1] !== version;
+    });
     const marked = live.filter(
       ({ name, stale }) =>
         (stale !== undefined) !== (newest.get(name)?.[2].endsWith(STALE) === true),
     );
-    for (const info of new Set([...created, ...updated, ...marked])) {
+    return [...new Set([...created, ...updated, ...marked])].map((info) => {
       // The keys of a shape can also be untrusted text.
       if (describesUntrusted(info) && !hidesUntrusted) taint.add();
       const stale = info.stale === undefined ? "" : STALE;
-      this.#lines.push([info.name, info.version, shortAbout(info, hidesUntrusted) + stale]);
-    }
+      return [info.name, info.version, shortAbout(info, hidesUntrusted) + stale];
+    });
   }
 
   /** Returns no line while the messages show everything that the lines describe. */
-  #written({ current, total }: Found): readonly string[] {
+  #written({ current, known, missing, total }: Found): readonly string[] {
     const isNeeded = ([name, version, about]: ListedLine) =>
       version === REMOVED || !current.has(name) || about.endsWith(STALE);
     if (!this.#lines.some(isNeeded)) return [];
     const write = writerIn(this.#options.syntaxes) ?? String;
-    const newest = this.#newest;
     const lines = this.#lines.slice(-limits.maxListedVariables);
-    const live = new Set(
-      lines.flatMap(([name]) =>
-        current.has(name) || newest.get(name)?.[1] === REMOVED ? [] : [name],
-      ),
-    );
+    const listed = new Set(lines.map(([name]) => name));
+    const others = [...known, ...missing].filter(({ name }) => !current.has(name));
+    const live = new Set(others.flatMap(({ name }) => (listed.has(name) ? name : [])));
     const more = total - current.size - live.size;
     return [
       ...(more > 0 ? [`(${more} older variables are not listed)`] : []),
@@ -195,20 +177,20 @@ export class VariableList {
   }
 }
 
-type Shown = ReadonlyMap<string, ShownVariable>;
-
 type Found = ReturnType<typeof findVariables>;
 
 function findVariables(
   { store, variables }: VariableListOptions,
-  shown: Shown,
-  newest: ReadonlyMap<string, ListedLine>,
+  shown: ReadonlyMap<string, ShownVariable>,
+  lines: readonly ListedLine[],
 ) {
+  const newest = new Map(lines.map((line) => [line[0], line]));
   const given = variables?.();
   const lasting = () => store.list().filter(({ scope }) => scope !== "run");
   const all = given ?? (store.runs().length === 0 ? undefined : lasting());
+  /** Names in the messages and in the list. */
   const named = new Set([...shown.keys(), ...newest.keys()]);
-  /** The variables that exist, of those that are in the messages or the list. */
+  /** The variables that exist, of those. */
   const known = all?.filter(({ name }) => named.has(name)) ?? store.list({ names: [...named] });
   /** Names of those whose current version is in the messages. */
   const current = new Set(
@@ -219,7 +201,7 @@ function findVariables(
   /** The newest that are not in the messages. */
   const missing = candidates.filter(({ name }) => !current.has(name)).slice(-last);
   const total = all?.length ?? store.count();
-  return { isGiven: given !== undefined, known, current, missing, total };
+  return { isGiven: given !== undefined, shown, newest, named, known, current, missing, total };
 }
 
 const REMOVED = 0;

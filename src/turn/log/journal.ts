@@ -73,9 +73,6 @@ export interface TurnCounts extends Counts {
   readonly deferred?: Readonly<Record<string, Deferred>>;
 }
 
-/** Upper bound of the text written at a turn's end: the last metadata and shorter chunks. */
-const MAX_HEAD_CHARS = 2_000;
-
 /**
  * The newest turn of a conversation in SQLite: its head and the text of its log, which grows by appending.
  * Cost: one row written each time, plus one for the head if the log has several rows.
@@ -143,14 +140,6 @@ export class Journal {
       this.forget();
       throw error;
     }
-  }
-
-  /** Upper bound of the rows that `append` writes for this many characters and the head. */
-  rowsFor(chars: number): number {
-    const end = this.#readEnd();
-    const more = end.chars + chars + MAX_HEAD_CHARS - limits.turnLogRowChars;
-    if (more <= 0) return end.part === 0 ? 1 : 2;
-    return 1 + Math.ceil((chars + MAX_HEAD_CHARS) / limits.turnLogRowChars);
   }
 
   read(): string {

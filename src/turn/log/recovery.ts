@@ -71,12 +71,11 @@ export const entryLine = (entry: JournalEntry) => `j${JSON.stringify(entry)}\n`;
 /** A line for a chunk, given as JSON. */
 export const frameLine = (data: string) => `f${data}\n`;
 
-/** Reads a whole log and returns the state of its turn. Passes attempts and frames on, in their order. */
-export function readLines(
+/** Reads a whole log: the state of its turn, and in `lines` its attempts and frames, in their order. */
+export function readLog(
   log: string,
-  onAttempt: (attempt: AttemptLine) => void,
-  onFrame: (data: string) => void,
-): RecoveredLog {
+): RecoveredLog & { readonly lines: readonly (AttemptLine | string)[] } {
+  const lines: (AttemptLine | string)[] = [];
   let entries: JournalEntry[] = [];
   const begun = new Map<string, JournalCall>();
   const state = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0 };
@@ -84,7 +83,7 @@ export function readLines(
     const data = line.slice(1);
     // The functions above wrote these lines.
     if (line.startsWith("f")) {
-      onFrame(data);
+      lines.push(data);
       if (typeOf(data) === "start-step") state.steps++;
     } else if (line.startsWith("j")) {
       const entry = parseExactly(data) as JournalEntry;
@@ -101,13 +100,13 @@ export function readLines(
         entries = [];
         Object.assign(state, { steps: 0, attempts: 0, deaths: 0 });
       }
-      onAttempt(attempt);
+      lines.push(attempt);
       state.attempts++;
       state.deaths = attempt.survived === true ? 1 : state.deaths + 1;
       state.attemptMs = attempt.ms;
     }
   }
-  return { ...state, entries, calls: [...begun.values()] };
+  return { ...state, entries, calls: [...begun.values()], lines };
 }
 
 /** The type of a chunk. It is the first field of the JSON. */

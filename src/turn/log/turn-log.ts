@@ -4,11 +4,10 @@ import { News } from "../../value/news.ts";
 import { strictJson } from "../../value/strict-json.ts";
 import type { Journal, JournalEntry, TurnHead } from "./journal.ts";
 import {
-  type AttemptLine,
   attemptLine,
   entryLine,
   frameLine,
-  readLines,
+  readLog,
   type RecoveredLog,
   typeOf,
 } from "./recovery.ts";
@@ -149,11 +148,6 @@ export class TurnLog {
     return this.#commit(work, (text, ended) => this.#journal?.append(text, headOf(ended)), true);
   }
 
-  /** Number of rows that the end will write for pending text. */
-  rowsToEnd(): number {
-    return this.#journal?.rowsFor(this.#pending.length) ?? 0;
-  }
-
   /** Ends the log. No frame follows. */
   close(): void {
     this.#isEnded = true;
@@ -218,11 +212,15 @@ export class TurnLog {
 
   /** Restores frames and entries in the order in which they were written. */
   #restore(journal: Journal): RecoveredLog {
-    const onAttempt = ({ attempt, waited }: AttemptLine) => {
-      if (waited === true) this.#endRequest();
-      this.#startAttempt(attempt);
-    };
-    const recoveredLog = readLines(journal.read(), onAttempt, (data) => this.#addFrame(data));
+    const { lines, ...recoveredLog } = readLog(journal.read());
+    for (const line of lines) {
+      if (typeof line === "string") {
+        this.#addFrame(line);
+        continue;
+      }
+      if (line.waited === true) this.#endRequest();
+      this.#startAttempt(line.attempt);
+    }
     this.#visible = this.#frames.length;
     return recoveredLog;
   }

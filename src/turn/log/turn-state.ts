@@ -3,7 +3,7 @@ import { ApprovalLedger } from "../../tool/policy.ts";
 import { variableIn } from "../../tool/tool-output.ts";
 import type { StoredMessage } from "../history/stored-message.ts";
 import type { JournalEntry, TurnCounts } from "./journal.ts";
-import { type Deferred, MessageParts } from "../history/message-parts.ts";
+import { type Deferred, displayOf, MessageParts } from "../history/message-parts.ts";
 import type { TurnContext } from "../turn-context.ts";
 import type { PromptRecord } from "../history/variable-list.ts";
 import { waitingCalls } from "../waiting-calls.ts";
@@ -62,8 +62,7 @@ export class TurnState {
 
   /** The idempotency key of a call. Uses our own indices, because a model may reuse its ids. */
   keyOf(toolCallId: string): string {
-    const { step, call } = this.parts.placeOf(toolCallId);
-    return `${this.#options.key}/${step}/${call}`;
+    return `${this.#options.key}/${this.parts.calls().get(toolCallId)?.place}`;
   }
 
   restore(entries: readonly JournalEntry[]): void {
@@ -80,14 +79,12 @@ export class TurnState {
 
   message(parts: StoredMessage["parts"], nowMs: number): StoredMessage {
     const { display, receipt } = this.parts;
-    const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
-    const isSame = texts.every((text, index) => text === display[index]);
     const waits = { ...this.#pending, agent: this.#context.agent.name };
     return compact({
       id: this.id,
       role: "assistant" as const,
       parts,
-      display: isSame ? undefined : display,
+      display: displayOf(parts, display),
       receipt,
       tainted: this.taint.isTainted || undefined,
       prompt: this.prompt,

@@ -9,7 +9,7 @@ import type {
 } from "@ai-sdk/provider";
 import type { ModelMessage } from "ai";
 import { ByrefError } from "../../errors.ts";
-import { clip, isBlankText, inOneLine } from "../../value/characters.ts";
+import { clip, isBlankText } from "../../value/characters.ts";
 import { compact, isObject, type Json, plainJson } from "../../value/json.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import { wellFormed } from "../../value/well-formed.ts";
@@ -25,6 +25,11 @@ export interface PromptReader {
   readonly hasTags?: boolean;
   /** True if the last message is the list of variables. */
   readonly hasList?: boolean;
+  /**
+   * True if the provider has refused the prompt: of earlier turns it then receives texts only, in which calls are notes,
+   * and no image of the newest.
+   */
+  readonly isReduced?: boolean;
 }
 
 /**
@@ -46,6 +51,7 @@ const KIMI_ID = /^[\w.:-]{1,128}$/u;
 const MAX_NOTE_CHARS = 1_000;
 const NO_TEXT = "(no text)";
 const NO_OUTPUT = "(no output)";
+const NO_IMAGE = { type: "text", text: "(the provider refused this image)" } as const;
 const NO_RESULT = { type: "error-text", value: "The call has no result: it did not run." } as const;
 
 /** Converts a message of `convertToModelMessages`. A file of the history is a data URL. Throws `model_failed`. */
@@ -77,12 +83,15 @@ function withData(part: object): object {
 export function acceptablePrompt(prompt: Prompt, reader: PromptReader): Prompt {
   const isTemplate = reader.hasTags !== true && !ANY_ORDER.test(reader.provider);
   const calls = new Calls(prompt, reader, isTemplate);
+  const asked = reader.hasList === true ? prompt.slice(0, -1) : prompt;
+  const newest = asked.findLastIndex(({ role }) => role === "user");
   const messages: Message[] = [];
   for (const [at, message] of prompt.entries()) {
     if (message.role === "system") messages.push(message);
     else if (message.role === "user") messages.push(withTexts(message));
     // With the results of its calls, which are in other messages here.
-    else if (message.role === "assistant") messages.push(...calls.answer(message, at));
+    else if (message.role === "assistant")
+      messages.push(...calls.answer(message, at, reader.isReduced === true && at < newest));
   }
   const tail = messages.at(-1);
   if (tail !== undefined && reader.hasList === true) {
@@ -124,8 +133,12 @@ class Calls {
     }
   }
 
-  /** An answer in acceptable form, followed by the results of its calls, and those that are only a note. */
-  *answer(message: Of<"assistant">, at: number): Generator<Message> {
+  /**
+   * An answer in acceptable form, followed by the results of its calls, and those that are only a note. `isText`: all of
+   * them are, and nothing but texts is left of the answer.
+   */
+  *answer(given: Of<"assistant">, at: number, isText: boolean): Generator<Message> {
+    const message = isText ? textsAndCalls(given) : given;
     if (message.content.length > 0 && message.content.every(isPlain)) return yield message;
     let content: AssistantPart[] = [];
     let results: Result[] = [];
@@ -161,8 +174,10 @@ class Calls {
       // A tool of another provider: its result is in the same message, and the text after it in the next.
       isForeign ||= providerExecuted;
       const { output = NO_RESULT, ...result } = this.#resultOf(part, at) ?? {};
-      const said = acceptableOutput(output);
-      if (!this.#isCallable(part)) {
+      const said = acceptableOutput(
+        this.#reader.isReduced === true ? withoutImages(output) : output,
+      );
+      if (isText || !this.#isCallable(part)) {
         refused.push(noteOf(part, said));
         continue;
       }
@@ -172,7 +187,7 @@ class Calls {
     }
     yield* take();
     if (refused.length === 0) return;
-    const note = textMessage("user", refused.join("\n\n"));
+    const note: Message = { role: "user", content: [{ type: "text", text: refused.join("\n\n") }] };
     notes.add(note);
     yield note;
   }
@@ -236,6 +251,20 @@ function shortId(text: string): string {
   return shortHash(text).padStart(7, "0") + shortHash(`${text}.`).slice(-2).padStart(2, "0");
 }
 
+/** The answer without reasoning, files and metadata of its provider. */
+function textsAndCalls({ role, content }: Of<"assistant">): Of<"assistant"> {
+  const plain = content.flatMap((part): AssistantPart[] => {
+    if (part.type === "text") return [{ type: "text", text: part.text }];
+    return part.type === "tool-call" ? [{ ...part, providerExecuted: false }] : [];
+  });
+  return { role, content: plain };
+}
+
+function withoutImages(output: Output): Output {
+  if (output.type !== "content") return output;
+  return { ...output, value: output.value.map((one) => (one.type === "text" ? one : NO_IMAGE)) };
+}
+
 function isPlain(part: AssistantPart): boolean {
   return part.type === "text" && !isBlankText(part.text) && part.text.isWellFormed();
 }
@@ -290,7 +319,10 @@ function noteOf({ toolName, input }: Call, output: Output): string {
 }
 
 /** Stands between results and the next question, where chat templates want an answer. */
-const NO_ANSWER = textMessage("assistant", "The turn ended without an answer.");
+const NO_ANSWER: Message = {
+  role: "assistant",
+  content: [{ type: "text", text: "The turn ended without an answer." }],
+};
 
 /**
  * Returns messages of a person and of the model by turns, as many chat templates want them; results count as part of the
@@ -361,126 +393,4 @@ export function joinedTexts<Part extends { readonly type: string }>(
 
 function isPlainText(part: { readonly type: string }): part is TextPart {
   return part.type === "text" && !("providerOptions" in part && part.providerOptions !== undefined);
-}
-
-/** The start of the texts and names in an outline. */
-const MAX_OUTLINE_CHARS = 480;
-const MAX_QUESTION_CHARS = 60;
-
-export interface RefusedTurn {
-  /** Counted from 0, in the messages of the prompt. */
-  readonly turn: number;
-  /** The start of its question. Undefined for the newest turn, of which only the images are left out. */
-  readonly question?: string;
-}
-
-/**
- * Returns the turn with the message that a provider's error names, as in `messages.3: …`. If it names none: the newest
- * if the model reads images in it, else the oldest with more than texts. Undefined if there is none, or if the message
- * belongs to the newest turn and that has no images.
- */
-export function refusedTurn(prompt: Prompt, errorText: string): RefusedTurn | undefined {
-  const starts = turnStarts(prompt);
-  const place = namedMessage(prompt, errorText);
-  const hasImages = prompt
-    .slice(starts.at(-1))
-    .some((message) => withoutImages(message) !== message);
-  const newest = starts.length - 1;
-  const isOf = (turn: number) => {
-    const [from = 0, to = prompt.length] = starts.slice(turn, turn + 2);
-    if (place !== undefined) return from <= place && place < to;
-    if (hasImages) return turn === newest;
-    return prompt.slice(from, to).some(hasMore);
-  };
-  const turn = starts.findIndex((_, at) => isOf(at));
-  const start = prompt[starts[turn] ?? -1];
-  if (turn === newest) return hasImages ? { turn } : undefined;
-  if (start?.role !== "user") return undefined;
-  return { turn, question: clip(inOneLine(textOf(start)), MAX_QUESTION_CHARS) };
-}
-
-/**
- * Replaces the messages of a turn with the start of the question, the names of the calls and the start of the answer; of
- * the newest turn, only its images. All earlier turns lose what their model signed: another one refuses it in each.
- */
-export function withOutline(prompt: Prompt, turn: number): Prompt {
-  const starts = turnStarts(prompt);
-  const [from, to = prompt.length] = starts.slice(turn, turn + 2);
-  if (from === undefined) return prompt;
-  if (turn === starts.length - 1) return prompt.map(withoutImages);
-  const [start, ...rest] = prompt.slice(from, to);
-  const newest = starts.at(-1) ?? to;
-  const question = start?.role === "user" ? textOf(start) : "";
-  const said = rest.flatMap((message) => (message.role === "assistant" ? message.content : []));
-  const calls = said.flatMap((part) => (part.type === "tool-call" ? part.toolName : []));
-  const answer = said.flatMap((part) => (part.type === "text" ? part.text : [])).join(" ");
-  const outline = `${calls.length === 0 ? "" : `Calls: ${calls.join(", ")}. `}${answer}`;
-  return [
-    ...prompt.slice(0, from).map(unsigned),
-    textMessage("user", startOf(question)),
-    ...(rest.length === 0 ? [] : [textMessage("assistant", startOf(outline))]),
-    ...prompt.slice(to, newest).map(unsigned),
-    ...prompt.slice(newest),
-  ];
-}
-
-/** Leaves out reasoning and metadata of the provider, but for calls that it ran. */
-function unsigned(message: Message): Message {
-  if (message.role !== "assistant") return message;
-  const content = message.content
-    .filter((part) => !part.type.startsWith("reasoning"))
-    .map((part) => ("providerExecuted" in part ? part : { ...part, providerOptions: {} }));
-  return { ...message, content };
-}
-
-const NO_IMAGE = { type: "text", text: "(the provider refused this image)" } as const;
-
-function withoutImages(message: Message): Message {
-  if (message.role !== "tool") return message;
-  let isSame = true;
-  const content = message.content.map((part) => {
-    if (part.type !== "tool-result" || part.output.type !== "content") return part;
-    const value = part.output.value.map((one) => (one.type === "text" ? one : NO_IMAGE));
-    isSame &&= !value.includes(NO_IMAGE);
-    return { ...part, output: { ...part.output, value } };
-  });
-  return isSame ? message : { ...message, content };
-}
-
-function textMessage(role: "user" | "assistant", text: string): Message {
-  return { role, content: [{ type: "text", text }] };
-}
-
-function startOf(said: string): string {
-  return clip(inOneLine(said).trim(), MAX_OUTLINE_CHARS) || NO_TEXT;
-}
-
-function turnStarts(prompt: Prompt): readonly number[] {
-  const isStart = (message: Message) => message.role === "user" && !notes.has(message);
-  return prompt.flatMap((message, at) => (isStart(message) ? at : []));
-}
-
-function hasMore({ role, content }: Message): boolean {
-  return role !== "system" && content.some((part) => part.type !== "text");
-}
-
-/** The position of the message that an error names. Undefined if it names none. */
-function namedMessage(prompt: Prompt, errorText: string): number | undefined {
-  const [, list, mark, index] = /\b(messages|input|contents)(\.|\[)(\d+)/u.exec(errorText) ?? [];
-  if (index === undefined) return undefined;
-  const form = `${list}${mark}`;
-  let count = 0;
-  const place = prompt.findIndex((message) => {
-    count += itemsIn(message, form);
-    return count > Number(index);
-  });
-  return place < 0 ? undefined : place;
-}
-
-/** How many items a message is in the list that an error names. */
-function itemsIn({ role, content }: Message, form: string): number {
-  const isOpenai = form === "messages[" || form === "input[";
-  if (role === "system") return isOpenai ? 1 : 0;
-  const isList = (role === "tool" && isOpenai) || (role === "assistant" && form === "input[");
-  return isList ? content.length : 1;
 }

@@ -7,14 +7,7 @@ import type { Account } from "../spend/account.ts";
 import type { Usage } from "../spend/spend.ts";
 import type { ToolCall } from "../waiting-calls.ts";
 import { failureOf, isRefused, pause, retryDelayMs, StreamCutOff } from "./model-failure.ts";
-import {
-  type PromptReader,
-  type RefusedTurn,
-  refusedTurn,
-  withOutline,
-  acceptablePrompt,
-  providerMessage,
-} from "./acceptable-prompt.ts";
+import { type PromptReader, acceptablePrompt, providerMessage } from "./acceptable-prompt.ts";
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -60,26 +53,26 @@ export interface CallResult {
   readonly calls: readonly ToolCall[];
   /** Number of malformed calls. Each has been answered with an error. */
   readonly invalidCalls: number;
-  /** The earlier turn that had to be sent in outline. */
-  readonly refused?: RefusedTurn & { readonly error: string };
+  /** The provider's error, if the prompt had to be sent reduced. */
+  readonly refused?: string;
 }
 
 /**
- * Calls the model once. Passes its parts to `write`, and returns its tool calls. Tries again after a failure
- * that may be temporary, and once with an earlier turn in outline if the provider refuses the prompt. Throws `model_failed` or `model_timeout` if the call fails, the reason of the
- * signal, and errors of `write` and `reset`.
+ * Calls the model once. Passes its parts to `write`, and returns its tool calls. Tries again after a failure that may be
+ * temporary, and once with a reduced prompt if the provider refuses it. Throws `model_failed` or `model_timeout` if the
+ * call fails, the reason of the signal, and errors of `write` and `reset`.
  */
 export async function callModel(
   context: ModelCallContext,
-  request: Omit<ModelRequest, "signal">,
+  request: ModelRequest,
   output: ModelOutput,
 ): Promise<CallResult> {
   const { account, signal, observer, sleep = pause } = context;
   const named = modelNameOf(request.model);
   let call: ModelCall | undefined;
-  const prepare = async (signal: AbortSignal) => {
+  const prepare = async () => {
     if (call !== undefined) return call;
-    call = await prepareModelCall({ ...request, signal });
+    call = await prepareModelCall(request);
     account.addPrompt({ ...call.options, prompt: call.plain });
     return call;
   };
@@ -110,21 +103,19 @@ export async function callModel(
       observed?.end({ error: failure, ...tokensOf(attempt.usage) });
       if (isOurs) throw error.cause;
       signal.throwIfAborted();
-      // Once, unless a turn was sent in outline already.
-      if (call !== undefined && (refused ?? request.outlined) === undefined && isRefused(error)) {
-        const { options } = call;
-        const turn = refusedTurn(options.prompt, messageOf(error));
-        if (turn !== undefined) {
-          refused = { ...turn, error: textOf(error, context) };
-          const prompt = withOutline(options.prompt, turn.turn);
-          call = { ...call, options: { ...options, prompt } };
+      const isFirst = refused === undefined && request.isReduced !== true;
+      if (call !== undefined && isFirst && isRefused(error)) {
+        const reduced = await prepareModelCall({ ...request, isReduced: true });
+        if (JSON.stringify(reduced.options) !== JSON.stringify(call.options)) {
+          refused = textOf(error, context);
+          call = reduced;
           continue;
         }
       }
       const delayMs = retryDelayMs(error, tries);
       if (delayMs === undefined) {
         if (error instanceof ByrefError) throw error;
-        const also = refused === undefined ? "" : ` So it did ${withLess(refused)}.`;
+        const also = refused === undefined ? "" : ` So it did with ${REDUCED}.`;
         throw new ByrefError("model_failed", `The model failed: ${textOf(error, context)}${also}`);
       }
       await sleep(delayMs, signal);
@@ -138,27 +129,21 @@ function tokensOf(usage: Usage | undefined) {
   return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
 }
 
-/** Says what was left out of a prompt. */
-function withLess({ question }: RefusedTurn): string {
-  if (question === undefined) return "without the images of this turn";
-  return `with the turn "${question}" in outline only`;
-}
+/** What a provider receives that has refused a prompt. */
+export const REDUCED = "earlier turns as texts and without images";
 
 /** An endpoint's error text may be long, and may repeat the key that it received. */
 function textOf(error: unknown, { redact = (text) => text }: ModelCallContext): string {
   return clip(redact(messageOf(error)).replaceAll(/\s+/g, " "), limits.maxDescriptionChars);
 }
 
-export interface ModelRequest extends Pick<PromptReader, "hasTags" | "hasList"> {
+export interface ModelRequest extends Pick<PromptReader, "hasTags" | "hasList" | "isReduced"> {
   readonly model: LanguageModel;
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
   readonly tools: ToolSet;
   /** The tools that a call may name, offered or not. Default: those that are offered. */
   readonly callable?: ToolSet;
-  /** The turn that the provider refuses, counted from 0. It is sent in outline, the newest without images. */
-  readonly outlined?: number | undefined;
-  readonly signal: AbortSignal;
 }
 
 export interface ModelCall {
@@ -170,19 +155,19 @@ export interface ModelCall {
 
 /** Prepares the call of a model of any version that the SDK knows. */
 export async function prepareModelCall(request: ModelRequest): Promise<ModelCall> {
-  const { instructions, hasTags = false, hasList = false, outlined } = request;
+  const { instructions, hasTags = false, hasList = false, isReduced = false } = request;
   const model = resolvedModel(request.model);
   const tools = await Promise.all(Object.entries(request.tools).map(definitionOf));
   // Providers refuse an empty message.
   const system = instructions === "" ? [] : [{ role: "system" as const, content: instructions }];
   const plain = [...system, ...request.messages.map(providerMessage)];
   const { provider, modelId } = model;
-  const prompt = acceptablePrompt(plain, { provider, modelId, tools, hasTags, hasList });
+  const reader = { provider, modelId, tools, hasTags, hasList, isReduced };
   return {
     model,
     plain,
     options: {
-      prompt: outlined === undefined ? prompt : withOutline(prompt, outlined),
+      prompt: acceptablePrompt(plain, reader),
       ...(tools.length === 0 ? {} : { tools }),
       toolChoice: { type: "auto" },
     },
@@ -239,7 +224,11 @@ export interface ModelOutput {
 /** Writing a chunk failed. Another try would not help. */
 class WriteFailed extends Error {}
 
-interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelOutput, "reset"> {
+interface TryOptions
+  extends
+    Pick<ModelRequest, "tools">,
+    Pick<ModelCallContext, "signal">,
+    Omit<ModelOutput, "reset"> {
   readonly onFirst: () => void;
 }
 
@@ -280,12 +269,12 @@ class ModelTry {
   }
 
   /** Runs the try. Throws the provider's errors, `model_timeout`, or the stop signal's reason. */
-  async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<CallResult> {
+  async run(prepare: () => Promise<ModelCall>): Promise<CallResult> {
     const silence = new Deadline(limits.modelSilenceMs, {
       signal: this.#options.signal,
       error: () => new ByrefError("model_timeout", SILENT),
     });
-    const opening = prepare(silence.signal).then(async ({ model, options }) => {
+    const opening = prepare().then(async ({ model, options }) => {
       const { stream } = await model.doStream({ ...options, abortSignal: silence.signal });
       return stream.getReader();
     });

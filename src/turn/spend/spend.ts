@@ -80,76 +80,15 @@ export interface QuotaService {
   settle(settled: Pick<Claim, "key" | "spent">): void;
 }
 
-/** The lease of an ended turn, as stored in its head. Empty without leases. */
-export function leaseOf(
-  { leases }: { readonly leases?: QuotaService | undefined },
-  head: LeaseHolder,
-  spent: Spent,
-): { readonly lease?: Pick<Claim, "key" | "spent"> } {
-  return leases === undefined ? {} : { lease: { key: leaseKeyOf(head), spent } };
-}
-
-interface LeaseHolder {
+/** The key of a turn's lease, from its start or its last wait, across crashes. */
+export function leaseKeyOf(turn: {
   readonly conversation: string;
   readonly id: string;
   readonly attempt: number;
   readonly firstAttempt?: number;
-}
-
-export function leaseKeyOf(turn: LeaseHolder): string {
+}): string {
   const { conversation, id, attempt, firstAttempt = attempt } = turn;
   return `${conversation}/${id}/${firstAttempt}`;
-}
-
-/**
- * Opens a turn's lease, from its start or its last wait, across crashes. Stopping the turn ends its wait for the tenant's
- * directory.
- */
-export function openLease(
-  leases: QuotaService,
-  key: string,
-  now: () => number,
-  signal: AbortSignal,
-) {
-  const { per, ...limits } = leases.limits;
-  /** Amounts up to which the turn may spend, by window and kind. */
-  const upTo = new Map<string, number>();
-  let settled: Spent | undefined;
-  const wantsOf = (need: Partial<Spent>): readonly Want[] =>
-    (["modelCalls", "toolCalls", "tokens"] as const).flatMap((what) => {
-      const [count, maximum] = [need[what], limits[what]];
-      return !count || maximum === undefined ? [] : [{ what, count, maximum }];
-    });
-  const settle = (spent: Spent) => {
-    settled = spent;
-    leases.settle({ key, spent });
-  };
-  return {
-    /** True if there is room for `need` in addition to `spent`. */
-    has(need: Partial<Spent>, spent: Spent): boolean {
-      const window = windowAt(now(), per);
-      return wantsOf(need).every(
-        ({ what, count }) => spent[what] + count <= (upTo.get(window + what) ?? 0),
-      );
-    },
-
-    /** Requests more room. Rejects with `spend_exceeded` if there is none, or if the quota service does not respond. */
-    async more(need: Partial<Spent>, spent: Spent): Promise<void> {
-      const nowMs = now();
-      const window = windowAt(nowMs, per);
-      const taking = leases.take({ key, window, spent, wants: wantsOf(need) });
-      // Settles a grant that arrives after the turn stopped waiting for it.
-      const taken = taking.finally(() => settled && settle(settled));
-      const grant = await unlessAborted(taken, signal);
-      if ("refused" in grant) {
-        const renewal = per && { per, atMs: windowEndMs(nowMs, per) };
-        throw spendExceeded("tenant", grant.refused, renewal);
-      }
-      for (const [what, amount] of Object.entries(grant.upTo)) upTo.set(window + what, amount);
-    },
-
-    settle,
-  };
 }
 
 function windowAt(timeMs: number, per: TenantLimits["per"]): string {
@@ -162,51 +101,62 @@ function windowEndMs(timeMs: number, per: "day" | "month"): number {
   return per === "day" ? Date.UTC(year, month, time.getUTCDate() + 1) : Date.UTC(year, month + 1);
 }
 
-/** Counts a turn's spending, and refuses operations that would exceed a limit, before they run. */
-export class Spend {
-  readonly #limits: Omit<SpendLimits, "tenant">;
+interface SpendOptions {
+  readonly limits: Omit<SpendLimits, "tenant">;
   /** Spent by the turns before this one. */
-  readonly #before: Spent;
-  readonly #lease: ReturnType<typeof openLease> | undefined;
+  readonly before: Spent;
+  /** How the turn leases from its tenant's quota. Default: there is no quota. */
+  readonly lease?: Lease | undefined;
+}
+
+interface Lease {
+  readonly leases: QuotaService;
+  readonly key: string;
+  readonly now: () => number;
+  /** Ends the wait for the tenant's directory. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Counts a turn's spending, and refuses operations that would exceed a limit, before they run. Leases what the turn
+ * spends of its tenant's quota.
+ */
+export class Spend {
+  readonly #options: SpendOptions;
+  /** Amounts up to which the turn may spend of the quota, by window and kind. */
+  readonly #upTo = new Map<string, number>();
+  #isSettled = false;
   /** Spent by this turn so far. A turn that continues sets it. */
   turn: Spent = NOTHING_SPENT;
 
-  constructor(
-    limits: Omit<SpendLimits, "tenant">,
-    before: Spent,
-    lease?: ReturnType<typeof openLease>,
-  ) {
-    this.#limits = limits;
-    this.#before = before;
-    this.#lease = lease;
+  constructor(options: SpendOptions) {
+    this.#options = options;
   }
 
   /** Spent by the conversation, including this turn. */
   get total(): Spent {
-    return sumOf(this.#before, this.turn);
+    return sumOf(this.#options.before, this.turn);
   }
 
   /**
-   * Counts calls before they run. Rejects with `spend_exceeded` if there is no room for them; refused calls
-   * do not count. Waits only if the tenant's quota has to grow.
+   * Counts calls before they run. Rejects with `spend_exceeded` if there is no room for them, or if the quota service does
+   * not respond; refused calls do not count. Waits only if the tenant's quota has to grow.
    */
   async add(what: "modelCalls" | "toolCalls", count: number): Promise<void> {
-    const need = { [what]: count, tokens: what === "modelCalls" ? 1 : 0 };
-    for (;;) {
-      this.#require(what, count);
-      // The tokens of a call are known only when it is over. If it exceeds the limit, the next call is
-      // refused.
-      if (what === "modelCalls") this.#require("tokens", 1);
-      if (this.#lease?.has(need, this.turn) !== false) break;
-      await this.#lease.more(need, this.turn);
-      // Another call of the turn may have used it meanwhile.
-    }
+    // The tokens of a call are known only when it is over. If it exceeds the limit, the next call is refused.
+    const need = { [what]: count, ...(what === "modelCalls" && { tokens: 1 }) };
+    do {
+      for (const [kind, more] of entriesOf(need)) this.#require(kind, more);
+      // Another call of the turn may use what is granted.
+    } while (await this.#lease(need));
     this.turn = { ...this.turn, [what]: this.turn[what] + count };
   }
 
   /** Called at the end, or when the turn begins to wait for a person. */
   settle(): void {
-    this.#lease?.settle(this.turn);
+    const { lease } = this.#options;
+    this.#isSettled = true;
+    lease?.leases.settle({ key: lease.key, spent: this.turn });
   }
 
   addTokens(tokens: number): void {
@@ -214,13 +164,56 @@ export class Spend {
   }
 
   #require(what: keyof Spent, count: number): void {
+    const { limits } = this.#options;
     const spent = { turn: this.turn[what], conversation: this.total[what] };
     for (const scope of ["turn", "conversation"] as const) {
-      const maximum = this.#limits[scope]?.[what];
+      const maximum = limits[scope]?.[what];
       if (maximum === undefined || spent[scope] + count <= maximum) continue;
       throw spendExceeded(scope, { what, maximum, spent: spent[scope], count });
     }
   }
+
+  /** Undefined if the leases have room for this. Else leases more, and resolves to true. */
+  #lease(need: Partial<Spent>): Promise<true> | undefined {
+    const { lease } = this.#options;
+    if (lease === undefined) return undefined;
+    const { per, ...maxima } = lease.leases.limits;
+    const nowMs = lease.now();
+    const window = windowAt(nowMs, per);
+    const wants = entriesOf(need).flatMap(([what, count]): readonly Want[] => {
+      const maximum = maxima[what];
+      return count === 0 || maximum === undefined ? [] : [{ what, count, maximum }];
+    });
+    const hasRoom = wants.every(
+      ({ what, count }) => this.turn[what] + count <= (this.#upTo.get(window + what) ?? 0),
+    );
+    return hasRoom ? undefined : this.#take(lease, { window, wants, nowMs });
+  }
+
+  async #take(
+    { leases, key, signal }: Lease,
+    { nowMs, ...claim }: Pick<Claim, "window" | "wants"> & { readonly nowMs: number },
+  ) {
+    const taking = leases.take({ key, spent: this.turn, ...claim });
+    // Settles a grant that arrives after the turn stopped waiting for it.
+    const taken = taking.finally(() => void (this.#isSettled && this.settle()));
+    const grant = await unlessAborted(taken, signal);
+    if ("refused" in grant) {
+      const { per } = leases.limits;
+      const renewal = per && { per, atMs: windowEndMs(nowMs, per) };
+      throw spendExceeded("tenant", grant.refused, renewal);
+    }
+    for (const [what, amount] of entriesOf(grant.upTo)) this.#upTo.set(claim.window + what, amount);
+    return true as const;
+  }
+}
+
+function entriesOf(spent: Partial<Spent>): readonly (readonly [keyof Spent, number])[] {
+  const kinds = ["modelCalls", "toolCalls", "tokens"] as const;
+  return kinds.flatMap((kind) => {
+    const amount = spent[kind];
+    return amount === undefined ? [] : [[kind, amount] as const];
+  });
 }
 
 /** `renewal`: the period of the limit, and the time in milliseconds since 1970 when the next one begins. */
