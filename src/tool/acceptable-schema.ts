@@ -4,17 +4,19 @@ import { compact, isObject } from "../value/json.ts";
 import {
   DEFINITION,
   type Definition,
+  foldSchema,
   LIST_KEYWORDS,
   NAMED_SCHEMA_KEYWORDS,
   SCHEMA_KEYWORDS,
   schemaAtPointer,
+  withoutOneOf,
 } from "./json-schema.ts";
 
 /**
  * Makes of any schema of a tool's input one that providers take. They check the schemas of all tools with each call, and
  * refuse the call for one: it would end every turn. The result is a schema of draft 2020-12 for an object, without
- * choices at its root, that accepts at least as much; the tool's own schema checks the input. A keyword that does not hold
- * what it must is left out. Cost: linear.
+ * choices at its root, that accepts at least as much; the tool's own schema checks the input. A keyword that is not in
+ * `READERS`, or does not hold what it must, is left out. Cost: linear.
  */
 export function acceptableSchema(schema: JSONSchema7): JSONSchema7 {
   return plainRoot(new SchemaReader(schema).read());
@@ -32,8 +34,6 @@ const isNumber = (held: unknown) => typeof held === "number";
 const isPositive = (held: unknown) => isNumber(held) && Number(held) > 0;
 const isCount = (held: unknown) => Number.isSafeInteger(held) && Number(held) >= 0;
 const isFlag = (held: unknown) => typeof held === "boolean";
-const isNamesByName = (held: unknown) =>
-  isObject(held) && Object.values(held).every((names) => uniqueIn(names)?.every(isText) === true);
 
 function keywords(names: string, read: Read): readonly (readonly [string, Read])[] {
   return names.split(" ").map((name) => [name, read]);
@@ -42,31 +42,26 @@ function keywords(names: string, read: Read): readonly (readonly [string, Read])
 const onlyIf = (fits: (held: unknown) => boolean) => (held: unknown) =>
   fits(held) ? held : undefined;
 
-/** Other keywords stay as they are. The last ones are left out: another draft has them, or a provider refuses them. */
+/** The keywords that a model is shown, beside those that hold schemas. */
 const READERS: ReadonlyMap<string, Read> = new Map([
-  ...keywords("title description $comment format contentEncoding contentMediaType", onlyIf(isText)),
+  ...keywords("title description format", onlyIf(isText)),
   ...keywords("minimum maximum exclusiveMinimum exclusiveMaximum", onlyIf(isNumber)),
   ...keywords("multipleOf", onlyIf(isPositive)),
-  ...keywords(
-    "minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains",
-    onlyIf(isCount),
-  ),
+  ...keywords("minLength maxLength minItems maxItems minProperties maxProperties", onlyIf(isCount)),
   ...keywords("deprecated readOnly writeOnly", onlyIf(isFlag)),
   ...keywords("enum examples", onlyIf(Array.isArray)),
+  ...keywords("const default", (held) => held),
   ...keywords("required", (held) => uniqueIn(held)?.filter(isText)),
-  ...keywords("dependentRequired", onlyIf(isNamesByName)),
   ...keywords("pattern", onlyIf(isPlainPattern)),
   ...keywords("type", readType),
-  ...keywords(
-    "$schema $id $anchor $dynamicAnchor $dynamicRef $vocabulary additionalItems dependencies uniqueItems",
-    () => undefined,
-  ),
 ]);
 
-/** What is left out of these would let the schema around them accept less. */
-const NARROWING: ReadonlySet<string> = new Set(["if", "not"]);
-/** They apply to what the patterns of names leave. */
-const OTHERS = ["additionalProperties", "unevaluatedProperties"] as const;
+/** Of the keywords that hold schemas, those that a model is shown. */
+const SHOWN: ReadonlySet<string> = new Set(
+  "$defs additionalProperties allOf anyOf definitions items patternProperties prefixItems properties".split(
+    " ",
+  ),
+);
 
 /** Returns each item once. */
 function uniqueIn(held: unknown): readonly unknown[] | undefined {
@@ -131,8 +126,9 @@ class SchemaReader {
   }
 
   #read(given: Held): Held {
+    const plain = withoutOneOf(given) as Held;
     // A root has no alternatives in the end.
-    const schema = given === this.#root ? given : withTypedChoices(given);
+    const schema = given === this.#root ? plain : withTypedChoices(plain);
     const entries = Object.entries(schema).map(([keyword, held]) => [
       keyword,
       this.#valueOf(keyword, held),
@@ -142,27 +138,19 @@ class SchemaReader {
 
   #valueOf(keyword: string, held: unknown): unknown {
     if (keyword === "$ref") return this.#referenceTo(held);
-    if (NARROWING.has(keyword)) return this.#same(held);
-    const read = READERS.get(keyword);
-    if (read !== undefined) return read(held);
+    if (!SHOWN.has(keyword)) return READERS.get(keyword)?.(held);
     if (LIST_KEYWORDS.has(keyword))
       return Array.isArray(held)
         ? unlessEmpty(held.map((part) => this.#definition(part)))
         : undefined;
     if (NAMED_SCHEMA_KEYWORDS.has(keyword))
       return isObject(held) ? this.#named(keyword, held) : undefined;
-    if (!SCHEMA_KEYWORDS.has(keyword)) return held;
-    return isFlag(held) || isObject(held) ? this.#definition(held) : undefined;
+    // That there are no other properties informs no model.
+    return held === true || isObject(held) ? this.#definition(held) : undefined;
   }
 
   #definition(held: unknown): Definition {
     return isObject(held) ? this.#read(held) : typeof held === "boolean" ? held : {};
-  }
-
-  /** Returns nothing for a schema that has to change. */
-  #same(held: unknown): Definition | undefined {
-    const read = this.#definition(held);
-    return JSON.stringify(read) === JSON.stringify(held) ? read : undefined;
   }
 
   #named(keyword: string, held: Held): Held {
@@ -205,7 +193,8 @@ class SchemaReader {
     if (isObject(given.patternProperties)) {
       const { patternProperties: kept = {} } = schema as JSONSchema7;
       const isWhole = Object.keys(given.patternProperties).every((one) => Object.hasOwn(kept, one));
-      if (!isWhole) for (const rest of OTHERS) delete schema[rest];
+      // It applies to what the patterns leave.
+      if (!isWhole) delete schema.additionalProperties;
     }
     const isTold = typeof given.pattern === "string" && given.pattern.length <= MAX_TOLD_CHARS;
     if (isTold && pattern === undefined)
@@ -227,39 +216,50 @@ function withEach(
 /** Moonshot wants the type in each alternative, and not beside them. */
 function withTypedChoices(schema: Held): Held {
   const type = readType(schema.type);
-  const choices = (["anyOf", "oneOf"] as const).filter((keyword) => Array.isArray(schema[keyword]));
-  if (type === undefined || choices.length === 0) return schema;
-  const typed = (part: unknown) => {
+  const { anyOf } = schema;
+  if (type === undefined || !Array.isArray(anyOf)) return schema;
+  const typed = anyOf.map((part: unknown) => {
     if (part === true) return { type };
     return isObject(part) && part.type === undefined && part.$ref === undefined
       ? { type, ...part }
       : part;
-  };
-  const entries = choices.map((keyword) => [keyword, (schema[keyword] as unknown[]).map(typed)]);
-  return { ...schema, type: undefined, ...Object.fromEntries(entries) };
+  });
+  return { ...schema, type: undefined, anyOf: typed };
 }
 
-/** What Anthropic and OpenAI refuse at the root of a tool's schema, and with it the call. */
-const CHOICES = ["anyOf", "oneOf", "allOf"] as const;
-
 /**
- * Returns a schema of an object without choices at its root: it has the properties of all of them, and requires what all
- * require. Its description says the rest. A root of another type stays.
+ * Returns a schema of an object without choices at its root, for which Anthropic and OpenAI refuse the call: it has the
+ * properties of all of them, and requires what all require. Its description says the rest. A root of another type stays.
  */
 function plainRoot(schema: JSONSchema7): JSONSchema7 {
-  const { anyOf, oneOf, allOf, not, enum: listed, $ref, ...rest } = schema;
-  const left = compact({ anyOf, oneOf, allOf, not, enum: listed });
+  const { anyOf, allOf, enum: listed, $ref, ...rest } = schema;
+  const left = compact({ anyOf, allOf, enum: listed });
   if (!isOfObject(schema)) return schema;
   if (Object.keys(left).length === 0 && $ref === undefined)
     return { ...rest, type: "object", properties: schema.properties ?? {} };
-  const required = requiredOf(schema, schema);
+  const { properties, required } = foldSchema<ObjectParameters>(schema, schema, {
+    own: ownParameters,
+    all: (parts) => joinParameters(parts, new Set(parts.flatMap((part) => [...part.required]))),
+    any(parts) {
+      const objects = parts.filter(({ isObject: isOne }) => isOne);
+      const [first, ...others] = objects;
+      const all = [...(first?.required ?? [])].filter((name) =>
+        others.every((one) => one.required.has(name)),
+      );
+      return joinParameters(objects, new Set(all));
+    },
+  });
   const told = JSON.stringify(left);
   const more = told.length > MAX_TOLD_CHARS ? [] : [`It must also fit ${told}.`];
+  const merged = Array.from(properties, ([name, kinds]): [string, Definition] => {
+    const [only = true, ...others] = kinds.values();
+    return [name, others.length === 0 ? only : { anyOf: [only, ...others] }];
+  });
   return {
     ...rest,
     type: "object",
     ...compact({ description: [schema.description ?? [], more].flat().join("\n") || undefined }),
-    properties: withEach(required, propertiesOf(partsOf(schema, schema))) ?? {},
+    properties: withEach(required, Object.fromEntries(merged)) ?? {},
     required: [...required],
   };
 }
@@ -268,57 +268,30 @@ function isOfObject({ type = "object" }: JSONSchema7): boolean {
   return [type].flat().includes("object");
 }
 
-/** The schemas that an object's schema is made of, each once: itself, and those of its choices. */
-function partsOf(
-  schema: JSONSchema7,
-  root: JSONSchema7,
-  parts = new Set<JSONSchema7>(),
-): readonly JSONSchema7[] {
-  if (parts.has(schema)) return [];
-  parts.add(schema);
-  for (const part of [
-    targetOf(schema, root),
-    ...CHOICES.flatMap((keyword) => schema[keyword] ?? []),
-  ])
-    if (typeof part !== "boolean") partsOf(part, root, parts);
-  return [...parts];
+/** The parameters that a schema has, each with its different schemas by their text, and those that it requires. */
+interface ObjectParameters {
+  readonly isObject: boolean;
+  readonly properties: ReadonlyMap<string, ReadonlyMap<string, Definition>>;
+  readonly required: ReadonlySet<string>;
 }
 
-function targetOf({ $ref }: JSONSchema7, root: JSONSchema7): Definition {
-  return $ref === undefined ? true : schemaAtPointer($ref, root);
-}
-
-function propertiesOf(parts: readonly JSONSchema7[]): Record<string, Definition> {
-  const all = new Map<string, Map<string, Definition>>();
-  for (const { properties = {} } of parts.filter(isOfObject)) {
-    for (const [name, one] of Object.entries(properties)) {
-      const known = all.get(name) ?? new Map<string, Definition>();
-      all.set(name, known.set(JSON.stringify(one), one));
-    }
-  }
-  return Object.fromEntries(
-    Array.from(all, ([name, kinds]) => {
-      const [only = true, ...others] = kinds.values();
-      return [name, others.length === 0 ? only : { anyOf: [only, ...others] }];
-    }),
+function ownParameters(schema: Definition): ObjectParameters {
+  const isOne = typeof schema === "boolean" || isOfObject(schema);
+  const { properties = {}, required = [] } = typeof schema === "object" && isOne ? schema : {};
+  const named = Object.entries(properties).map(
+    ([name, one]) => [name, new Map([[JSON.stringify(one), one]])] as const,
   );
+  return { isObject: isOne, properties: new Map(named), required: new Set(required) };
 }
 
-/** Of a part that comes again, nothing is required: to require less is never wrong in what is shown. */
-function requiredOf(
-  schema: Definition,
-  root: JSONSchema7,
-  seen = new Set<JSONSchema7>(),
-): ReadonlySet<string> {
-  if (typeof schema === "boolean" || seen.has(schema)) return new Set();
-  seen.add(schema);
-  const { required = [], anyOf = [], oneOf = [], allOf = [] } = schema;
-  const of = (part: Definition) => requiredOf(part, root, seen);
-  const ofEach = [anyOf, oneOf].flatMap((parts) => {
-    const objects = parts.filter((part) => typeof part === "boolean" || isOfObject(part));
-    const [first = new Set<string>(), ...others] = objects.map(of);
-    return [...first].filter((name) => others.every((one) => one.has(name)));
-  });
-  const ofAll = [targetOf(schema, root), ...allOf].flatMap((part) => [...of(part)]);
-  return new Set([...required, ...ofAll, ...ofEach]);
+function joinParameters(
+  parts: readonly ObjectParameters[],
+  required: ReadonlySet<string>,
+): ObjectParameters {
+  const properties = new Map<string, Map<string, Definition>>();
+  for (const part of parts) {
+    for (const [name, kinds] of part.properties)
+      properties.set(name, new Map([...(properties.get(name) ?? []), ...kinds]));
+  }
+  return { isObject: parts.some(({ isObject: isOne }) => isOne), properties, required };
 }

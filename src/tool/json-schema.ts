@@ -57,23 +57,13 @@ export const LIST_KEYWORDS: ReadonlySet<string> = new Set(
   "allOf anyOf oneOf prefixItems".split(" "),
 );
 
-/**
- * Returns the schema without the keywords that `isLeftOut` names, also in the schemas that it holds. The rest
- * accepts at least as much: schemas that narrow, like that of `not`, stay whole.
- */
-export function withoutKeywords(
-  schema: JSONSchema7,
-  isLeftOut: (keyword: string, held: unknown) => boolean,
-): JSONSchema7 {
-  const kept = Object.entries(schema).filter(([keyword, held]) => !isLeftOut(keyword, held));
-  return mapSubschemas(Object.fromEntries(kept), (inner, keyword) =>
-    typeof inner === "boolean" || NARROWING.has(keyword)
-      ? inner
-      : withoutKeywords(inner, isLeftOut),
-  );
+/** Returns the schema with `anyOf` in place of `oneOf`, which forbids what fits several: alternatives that accept more may overlap. */
+export function withoutOneOf({ oneOf, ...schema }: JSONSchema7): JSONSchema7 {
+  if (!Array.isArray(oneOf)) return schema;
+  if (schema.anyOf === undefined) return { ...schema, anyOf: oneOf };
+  const { allOf } = schema;
+  return { ...schema, allOf: [...(Array.isArray(allOf) ? allOf : []), { anyOf: oneOf }] };
 }
-
-const NARROWING: ReadonlySet<string> = new Set(["contains", "if", "not", "oneOf", "propertyNames"]);
 
 /** Combines the schemas that apply to one value into one result. */
 export interface SchemaFold<Result> {

@@ -8,7 +8,7 @@ import type { Syntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
 import { compact, isJsonObject, isObject, type Json } from "../value/json.ts";
 import { acceptableSchema } from "./acceptable-schema.ts";
-import { DEFINITION, type Definition, mapSubschemas, withoutKeywords } from "./json-schema.ts";
+import { DEFINITION, type Definition, mapSubschemas, withoutOneOf } from "./json-schema.ts";
 import type { RuntimeTool } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";
 import type { AnyTool, WrapOptions } from "./wrapped-tool.ts";
@@ -47,8 +47,7 @@ export function shownSchema(
     const { schema: plain, names } = isStrict
       ? { schema, names: NO_NAMES }
       : withPlainNames(acceptableSchema(schema));
-    const widened = widenSchema(plain, { syntaxes });
-    const shown = isStrict ? widened : conciseSchema(widened);
+    const shown = widenSchema(plain, { syntaxes });
     const extended = isChosen ? withTarget(shown, isStrict) : undefined;
     const parameters = declaredIn(extended ?? schema);
     return { schema: extended ?? shown, target: extended !== undefined, parameters, names };
@@ -118,18 +117,6 @@ export function describedTool(description: unknown, schema: JSONSchema7) {
   return { description: shown, inputSchema: jsonSchema({ ...schema, description: more }) };
 }
 
-/**
- * Removes keywords that do not inform a model, because the schema is sent with each call. Not for strict tools, whose
- * providers require `additionalProperties: false`.
- */
-function conciseSchema(schema: JSONSchema7): JSONSchema7 {
-  if (schema.type !== "object") return schema;
-  return withoutKeywords(
-    schema,
-    (keyword, held) => keyword === "additionalProperties" && held === false,
-  );
-}
-
 /** Returns the schema that the model is shown, without a place for the result. */
 export function runtimeToolSchema(
   own: JSONSchema7,
@@ -138,7 +125,14 @@ export function runtimeToolSchema(
   const { $schema: _, properties = {}, ...schema } = own;
   const listed = Object.entries(properties).filter(([name]) => !unlisted.includes(name));
   const shown = { ...schema, properties: Object.fromEntries(listed) };
-  return withoutKeywords(shown, (keyword) => BOUNDS.has(keyword));
+  return withoutBounds(shown);
+}
+
+function withoutBounds(schema: JSONSchema7): JSONSchema7 {
+  const kept = Object.entries(schema).filter(([keyword]) => !BOUNDS.has(keyword));
+  return mapSubschemas(Object.fromEntries(kept), (inner) =>
+    typeof inner === "boolean" ? inner : withoutBounds(inner),
+  );
 }
 
 /**
@@ -182,12 +176,12 @@ const MAX_SHOWN_CHARS = 80;
 /** Keywords that restrict strings. A reference would not satisfy them. */
 const STRING_KEYWORDS = ["enum", "const", "pattern", "format", "minLength", "maxLength"] as const;
 const REFERENCE: JSONSchema7 = { type: "string", description: "or a $reference" };
-/** Keywords whose schemas apply to the same value: the schema around them accepts the reference. */
-const SAME_VALUE: ReadonlySet<string> = new Set(
-  "anyOf oneOf then else dependencies dependentSchemas".split(" "),
+/** Keywords of conditions. They are left out, because a reference in the value could change their verdict. */
+const CONDITIONS: ReadonlySet<string> = new Set(
+  "contains dependencies dependentSchemas else if maxContains minContains not propertyNames then unevaluatedItems unevaluatedProperties".split(
+    " ",
+  ),
 );
-/** Keywords that are not widened: a widened schema would refuse valid values, or select another branch. */
-const NOT_WIDENED: ReadonlySet<string> = new Set(["not", "if", "propertyNames"]);
 const TYPE_CHARS = '["string"],'.length;
 
 /**
@@ -237,43 +231,28 @@ class Widening {
 
   /** Widens the schemas that the schema holds. `depth` applies to those. */
   inside(schema: JSONSchema7, depth: number): JSONSchema7 {
-    const {
-      oneOf,
-      maxContains: _more,
-      ...widened
-    } = mapSubschemas(schema, (part, keyword): Definition => {
-      if (NOT_WIDENED.has(keyword) || typeof part === "boolean") return part;
-      return SAME_VALUE.has(keyword) ? this.inside(part, depth) : this.#widen(part, depth);
-    }) as JSONSchema7 & { readonly maxContains?: unknown };
-    // A `not` that refers to a widened schema would mean something else.
-    if (refersTo(widened.not)) delete widened.not;
-    if (refersTo(widened.if))
-      for (const keyword of ["if", "then", "else"] as const) delete widened[keyword];
-    // Widened alternatives may overlap, which `oneOf` would forbid.
-    if (oneOf === undefined) return widened;
-    if (widened.anyOf === undefined) return { ...widened, anyOf: oneOf };
-    return { ...widened, allOf: [...(widened.allOf ?? []), { anyOf: oneOf }] };
+    const kept = Object.entries(withoutOneOf(schema)).filter(([one]) => !CONDITIONS.has(one));
+    return mapSubschemas(Object.fromEntries(kept), (part, keyword) => {
+      if (typeof part === "boolean") return part;
+      // The schema around alternatives accepts the reference.
+      return keyword === "anyOf" ? this.inside(part, depth) : this.#widen(part, depth);
+    });
   }
 
   #widen(schema: JSONSchema7, depth: number): JSONSchema7 {
     const inner = this.inside(schema, depth + 1);
-    const { $ref, type, anyOf, oneOf, not } = schema;
-    const isChoice = anyOf !== undefined || oneOf !== undefined;
-    if (!isChoice && takesAnyString(schema) && ($ref === undefined || DEFINITION.test($ref)))
-      return inner;
+    const { $ref, type, anyOf } = inner;
+    const isLocal = $ref === undefined || DEFINITION.test($ref);
+    if (anyOf === undefined && isLocal && takesAnyString(inner)) return inner;
     if (depth > this.#maxDepth || this.isFull) return inner;
-    const isBound = isChoice || $ref !== undefined || not !== undefined || isConditional(schema);
-    const isOpen = !isBound && type !== undefined && !hasStringKeyword(schema);
+    const isBound = anyOf !== undefined || $ref !== undefined || hasStringKeyword(inner);
+    const isOpen = !isBound && type !== undefined;
     this.#left -= isOpen ? TYPE_CHARS : this.#chars;
     if (this.isFull) return inner;
     return isOpen
       ? { ...inner, type: [...typesOf(inner), "string"] }
       : orReference(inner, this.#reference);
   }
-}
-
-function refersTo(schema: Definition | undefined): boolean {
-  return schema !== undefined && JSON.stringify(schema).includes('"$ref"');
 }
 
 /** The description stays first, where models look for it. */
@@ -289,22 +268,12 @@ function orReference(schema: JSONSchema7, reference: JSONSchema7): JSONSchema7 {
 
 /** Checks the schema's own keywords; `allOf` is widened separately. */
 function takesAnyString(schema: JSONSchema7): boolean {
-  if (hasStringKeyword(schema) || schema.not !== undefined || isConditional(schema)) return false;
-  return schema.type === undefined || typesOf(schema).includes("string");
+  const isOpen = schema.type === undefined || typesOf(schema).includes("string");
+  return isOpen && !hasStringKeyword(schema);
 }
 
 function hasStringKeyword(schema: JSONSchema7): boolean {
   return STRING_KEYWORDS.some((keyword) => schema[keyword] !== undefined);
-}
-
-/** True if a condition refuses some strings. */
-function isConditional({
-  if: condition,
-  then: met = true,
-  else: unmet = true,
-}: JSONSchema7): boolean {
-  if (condition === undefined) return false;
-  return [met, unmet].some((part) => (typeof part === "boolean" ? !part : !takesAnyString(part)));
 }
 
 function typesOf({ type }: JSONSchema7) {
