@@ -190,7 +190,10 @@ const rules: readonly Rule[] = [
     /JSON Patch: \[\{op, path, value\}\]/u,
     (call) => patched(call, { op: "add", path: "/added", value: 1 }),
   ],
-  [/needs find and replace/u, (call) => withEdit(call, { replace: "" })],
+  [
+    /edits\.\d\.replace: Invalid input: expected string/u,
+    (call) => withEdit(call, { replace: "" }),
+  ],
   [
     /edits is empty\. All edits of a call are \{find, replace, all\?\}/u,
     (call) => withEdit(call, { find: "one", replace: "1" }),

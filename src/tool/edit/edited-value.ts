@@ -1,12 +1,11 @@
 import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../errors.ts";
-import { problemFrom } from "../../reference/reference-problem.ts";
 import { type Content, TEXT_TYPE } from "../../store/bytes/content.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { OpenValue } from "../../store/variable.ts";
 import { streamOf } from "../../value/bytes.ts";
-import { type Json, jsonIn } from "../../value/json.ts";
+import { isObject, type Json, jsonIn } from "../../value/json.ts";
 import { patched, type PatchOperation } from "../../value/json-patch.ts";
 import { charsOf } from "../../value/json-text.ts";
 import { type Diff, diffOfJson, LineDiff } from "../../value/line-diff.ts";
@@ -17,9 +16,9 @@ import {
   TextEdit,
   withLineEnds,
 } from "../../value/text-edit.ts";
-import { lookupInStore } from "../store-lookup.ts";
+import { readValue } from "../store-lookup.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
-import { clip, codePointCount } from "../../value/characters.ts";
+import { clip, codePointCount, slicesOf } from "../../value/characters.ts";
 import { findFolded } from "../../value/folded-text.ts";
 import { Breaks, nextTask } from "../../value/next-task.ts";
 import { isComposed } from "../composed.ts";
@@ -70,7 +69,7 @@ async function editedText(
       const message = `${referenceTo(target)} is not a text. Change it with a JSON Patch: [{op, path, value}].`;
       throw new ByrefError("bad_value", message);
     }
-    const read = () => (open === undefined ? textOf(text) : piecesOf(open));
+    const read = () => (open === undefined ? piecesOfText(text) : piecesOf(open));
     const edited = new EditedText(read, open?.info.chars ?? text.length, replacements);
     // UTF-8 has no lone surrogates.
     const isInMemory = isPart || !text.isWellFormed();
@@ -96,19 +95,10 @@ function received(edited: EditedText, store: Variables): Promise<Content> {
   return store.receive(streamOf(encoded(edited.text())), TEXT_TYPE);
 }
 
-/** Encodes texts, joined so that each part has some length and ends with a whole character. */
+/** No piece ends with half of a character: texts to find and to put in are whole, and so are the pieces that are read. */
 async function* encoded(texts: AsyncIterable<string>): AsyncGenerator<Uint8Array, undefined> {
   const encoder = new TextEncoder();
-  let held = "";
-  for await (const text of texts) {
-    held += text;
-    if (held.length < PART_BYTES) continue;
-    const isSplit = (held.charCodeAt(held.length - 1) & 0xfc00) === 0xd800;
-    const end = held.length - (isSplit ? 1 : 0);
-    yield encoder.encode(held.slice(0, end));
-    held = held.slice(end);
-  }
-  yield encoder.encode(held);
+  for await (const text of texts) yield encoder.encode(text);
   return undefined;
 }
 
@@ -124,10 +114,8 @@ async function* piecesOf(open: OpenValue): AsyncGenerator<string> {
   }
 }
 
-async function* textOf(text: string): AsyncGenerator<string> {
-  for (let from = 0; from < text.length; from += PART_BYTES) {
-    yield text.slice(from, from + PART_BYTES);
-  }
+async function* piecesOfText(text: string): AsyncGenerator<string> {
+  yield* slicesOf(text, PART_BYTES);
 }
 
 /** Returns the first line end of a text, if there is one in its first part. */
@@ -153,10 +141,8 @@ function openText(store: Variables, { name }: Target): OpenValue | undefined {
 
 const SMALLER = "Make the value smaller.";
 
-async function valueAt(store: Variables, target: Target): Promise<Json> {
-  const answer = await lookupInStore(store, { hidesUntrusted: true })(target);
-  if (answer.found) return answer.value;
-  throw problemFrom(referenceTo(target), answer);
+function valueAt(store: Variables, target: Target): Promise<Json> {
+  return readValue(store, target, { hidesUntrusted: true });
 }
 
 function patchedValue(before: Json, operations: readonly PatchOperation[]): Edited {
@@ -347,20 +333,29 @@ function triplesOf(text: string): ReadonlySet<string> {
   return triples;
 }
 
-const edit = z.strictObject({
-  find: z.string().optional(),
-  replace: z.string().optional(),
-  all: z.boolean().optional(),
-  op: z.enum(["add", "remove", "replace", "move", "copy", "test"]).optional(),
-  path: z.string().optional(),
-  from: z.string().optional(),
-  value: anyJson.optional(),
-  where: z.string().optional(),
-  set: anyJsonObject.optional(),
+const replacement = z.strictObject({
+  find: z.string(),
+  replace: z.string(),
+  all: z.boolean().default(false),
 });
 
-/** An edit as a model writes it: of text, an operation of a JSON Patch, or of records. */
-export type Edit = z.infer<typeof edit>;
+/** Models write members that an operation does not need. */
+const operation = z.discriminatedUnion("op", [
+  z.object({ op: z.enum(["add", "replace", "test"]), path: z.string(), value: anyJson }),
+  z.object({ op: z.enum(["move", "copy"]), path: z.string(), from: z.string() }),
+  z.object({ op: z.literal("remove"), path: z.string() }),
+]);
+
+const recordEdit = z.strictObject({ where: z.string(), set: anyJsonObject });
+
+/** A change of the records for which a condition in SQL is true. */
+export type RecordEdit = z.infer<typeof recordEdit>;
+
+/** The edits of a call as a model writes them, all in one form. */
+export type Edits =
+  | { readonly kind: "text"; readonly edits: readonly Replacement[] }
+  | { readonly kind: "json"; readonly edits: readonly PatchOperation[] }
+  | { readonly kind: "records"; readonly edits: readonly RecordEdit[] };
 
 /** Edits that are not checked yet. Models may write one without its list, or all in quotes. */
 export function listedEdits(written: unknown): readonly unknown[] {
@@ -368,10 +363,21 @@ export function listedEdits(written: unknown): readonly unknown[] {
   return Array.isArray(edits) ? edits : [edits];
 }
 
-/** Parses edits. Throws `invalid_tool_input`. */
-export function editsIn(written: unknown): "undo" | readonly Edit[] {
+/** Parses edits, whose form is that of the first. Throws `invalid_tool_input` or `limit_exceeded`. */
+export function editsIn(written: unknown): "undo" | Edits {
   if (written === "undo") return written;
-  const { data, error } = z.array(edit).safeParse(listedEdits(written));
+  const listed = listedEdits(written);
+  const [first] = listed;
+  if (first === undefined) throw new ByrefError("invalid_tool_input", `edits is empty. ${FORMS}`);
+  requireAtMost(["maxBatchItems", limits.maxBatchItems], listed.length, "Make several calls.");
+  const has = (key: string) => isObject(first) && key in first;
+  if (has("where")) return { kind: "records", edits: parsed(recordEdit, listed) };
+  if (has("find")) return { kind: "text", edits: parsed(replacement, listed) };
+  return { kind: "json", edits: parsed(operation, listed) };
+}
+
+function parsed<Edit>(form: z.ZodType<Edit>, listed: readonly unknown[]): readonly Edit[] {
+  const { data, error } = z.array(form).safeParse(listed);
   if (data !== undefined) return data;
   const issues = issuesOf(error).map(({ path, message }) => `edits.${path.join(".")}: ${message}`);
   throw new ByrefError("invalid_tool_input", `${issues.join("; ")}. ${FORMS}`);
@@ -393,7 +399,7 @@ export interface RecordEdits {
    * `invalid_tool_input`, `bad_query`, `query_not_allowed`, `variable_sealed`, and the errors of references.
    */
   resolve(
-    edits: readonly Edit[],
+    edits: readonly RecordEdit[],
     of: { readonly target: Target; readonly context: RuntimeToolContext },
   ): Promise<ResolvedChanges>;
   /** Returns the variables that a condition reads as tables. */
@@ -427,36 +433,31 @@ interface ResolvingEdits {
  * `variable_sealed`, `limit_exceeded`, `not_configured` and the errors of `resolveReferences` and of queries.
  */
 export async function resolvedEdits(
-  edits: readonly Edit[],
+  written: Edits,
   editing: ResolvingEdits,
 ): Promise<ResolvedEdits> {
-  requireAtMost(["maxBatchItems", limits.maxBatchItems], edits.length, "Make several calls.");
-  const { context } = editing;
-  const [first] = edits;
-  if (first === undefined) throw new ByrefError("invalid_tool_input", `edits is empty. ${FORMS}`);
-  if (first.where !== undefined) {
-    if (editing.records !== undefined) return editing.records.resolve(edits, editing);
-    throw new ByrefError("not_configured", NO_QUERIES);
-  }
-  return first.find === undefined ? operationsOf(edits, context) : replacementsOf(edits, editing);
+  const { context, target, records } = editing;
+  if (written.kind === "text") return replacementsOf(written.edits, editing);
+  if (written.kind === "json") return operationsOf(written.edits, context);
+  if (records === undefined) throw new ByrefError("not_configured", NO_QUERIES);
+  return records.resolve(written.edits, { context, target });
 }
 
 async function replacementsOf(
-  edits: readonly Edit[],
+  edits: readonly Replacement[],
   { context, target }: ResolvingEdits,
 ): Promise<ResolvedEdits> {
   const found: string[] = [];
-  for (const [index, { find, replace }] of edits.entries()) {
-    if (find === undefined || replace === undefined) throw incomplete(index, "find and replace");
+  for (const [index, { find }] of edits.entries()) {
     const text = renderText(await searched(find, context));
-    if (text === "") throw incomplete(index, "a text to find");
+    if (text === "") throw invalid(index, "needs a text to find");
     requireWhole(text, index, "find");
     found.push(text);
   }
-  const hasLines = edits.some(({ replace = "" }) => replace.includes("\n"));
+  const hasLines = edits.some(({ replace }) => replace.includes("\n"));
   const textLineEnd = hasLines ? await lineEndIn(context.store, target) : undefined;
   const replacements: Replacement[] = [];
-  for (const [index, { replace: written = "", all = false }] of edits.entries()) {
+  for (const [index, { replace: written, all = false }] of edits.entries()) {
     const find = found[index] ?? "";
     // Code passes values, which stay as they are, like those of references.
     const isValue = context.call.madeOf !== undefined;
@@ -472,30 +473,27 @@ async function replacementsOf(
 function requireWhole(text: string, index: number, part: string): void {
   const at = halfAt(text);
   if (at === undefined) return;
-  const message = `Edit ${index + 1}: ${part} has half of a character (a lone surrogate), as its character ${at}. Write the whole character.`;
-  throw new ByrefError("invalid_tool_input", message);
+  const what = `${part} has half of a character (a lone surrogate), as its character ${at}`;
+  throw invalid(index, `${what}. Write the whole character`);
 }
 
-async function operationsOf(edits: readonly Edit[], context: Resolving): Promise<ResolvedEdits> {
-  const tested: Json[] = [];
-  for (const { op, value = null } of edits) {
-    tested.push(op === "test" ? await searched(value, context) : null);
+function invalid(index: number, what: string): ByrefError {
+  return new ByrefError("invalid_tool_input", `Edit ${index + 1}: ${what}.`);
+}
+
+/** Resolves all that is tested first: none of it may be compared with what is guarded. */
+async function operationsOf(
+  written: readonly PatchOperation[],
+  context: Resolving,
+): Promise<ResolvedEdits> {
+  const operations = [...written];
+  for (const [index, one] of written.entries()) {
+    if (one.op === "test")
+      operations[index] = { ...one, value: await searched(one.value, context) };
   }
-  const operations: PatchOperation[] = [];
-  for (const [index, edit] of edits.entries()) {
-    const { op, path, from, value: written } = edit;
-    if (op === undefined || path === undefined) throw incomplete(index, "op and path");
-    if (op === "remove") operations.push({ op, path });
-    else if (op === "move" || op === "copy") {
-      if (from === undefined) throw incomplete(index, "from");
-      operations.push({ op, path, from });
-    } else {
-      if (written === undefined) throw incomplete(index, "a value");
-      if (op === "test") operations.push({ op, path, value: tested[index] ?? null });
-      else {
-        operations.push({ op, path, value: (await context.resolve(written)).value });
-      }
-    }
+  for (const [index, one] of written.entries()) {
+    if (one.op === "add" || one.op === "replace")
+      operations[index] = { ...one, value: (await context.resolve(one.value)).value };
   }
   return { kind: "json", operations };
 }
@@ -513,9 +511,4 @@ async function searched(written: Json, { resolve, labels }: Resolving): Promise<
   }
   const message = "A guarded value cannot be searched for, or tested: the result would reveal it.";
   throw new ByrefError("variable_sealed", message);
-}
-
-export function incomplete(index: number, missing: string): ByrefError {
-  const message = `Edit ${index + 1} needs ${missing}. ${FORMS}`;
-  return new ByrefError("invalid_tool_input", message);
 }

@@ -1,9 +1,7 @@
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import type { Json } from "../../value/json.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 import {
   type FileContent,
@@ -15,8 +13,8 @@ import {
 } from "../files.ts";
 import { change } from "../tool-call.ts";
 import { runtimeTool } from "../runtime-tool.ts";
-import { lookupInStore, readBytes } from "../store-lookup.ts";
-import { referenceTo, type Target, targetIn, usable } from "./variable-target.ts";
+import { readBytes, readValue, valueOf } from "../store-lookup.ts";
+import { type Target, targetIn, usable } from "./variable-target.ts";
 
 const NAME = "export_variable";
 
@@ -75,7 +73,9 @@ async function contentOf(
   }
   const as = format ?? formatFor(written, null);
   const isFile = target.path.length === 0 && as === "csv" && isCsv(info);
-  const value = await valueOf(store, target, isFile);
+  const value = isFile
+    ? valueOf(target, await readBytes(target, store))
+    : await readValue(store, target, { bytes: true });
   // Bytes, or a CSV as it came.
   if ((value as unknown) instanceof Uint8Array) {
     return { bytes: value as unknown as Uint8Array, mediaType: info.mediaType };
@@ -85,12 +85,4 @@ async function contentOf(
 
 function isCsv({ type, mediaType }: VariableInfo): boolean {
   return type === "array" && parseMediaType(mediaType)?.essence === "text/csv";
-}
-
-/** Reads the value, which may be bytes. Errors about a sealed variable reveal nothing of it. */
-async function valueOf(store: Variables, target: Target, isFile: boolean): Promise<Json> {
-  const lookup = isFile ? readBytes(target, store) : lookupInStore(store, { bytes: true })(target);
-  const answer = await lookup;
-  if (answer.found) return answer.value;
-  throw problemFrom(referenceTo(target), answer);
 }

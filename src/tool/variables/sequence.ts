@@ -1,6 +1,5 @@
 import { codeOf } from "../../errors.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
-import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { codePointCount, sliceCodePoints } from "../../value/characters.ts";
@@ -14,7 +13,8 @@ import {
   sliceBounds,
 } from "../../value/path.ts";
 import { Work } from "../../value/work.ts";
-import { existing, readable, referenceTo, type Target } from "./variable-target.ts";
+import { valueOf } from "../store-lookup.ts";
+import { existing, readable, type Target } from "./variable-target.ts";
 
 /** An array or a text whose parts can be loaded without the rest. */
 export interface Sequence {
@@ -70,9 +70,7 @@ export async function anyValueAt(store: Variables, target: Target): Promise<Json
     existing(store, target.name);
     return null;
   }
-  const answer = answerFrom(target, reading);
-  if (answer.found) return answer.value;
-  throw problemFrom(referenceTo(target), answer);
+  return valueOf(target, answerFrom(target, reading));
 }
 
 /** Returns the bounds of a stored array or text, or of one slice of it, which need no load. */
