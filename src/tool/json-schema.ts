@@ -225,3 +225,47 @@ export function takesTextOnly(
   const type = typeOfJson(value);
   return types.has("string") && !types.has(type === "number" ? "integer" : type);
 }
+
+/**
+ * Maps the scalars of a value by the schemas of their places. A list or object in place of one is mapped, too. Parts
+ * without a change are shared. Cost: linear.
+ */
+export function mapScalars(
+  input: unknown,
+  root: JSONSchema7,
+  map: (scalar: unknown, at: Definition) => unknown,
+): unknown {
+  // Each place of the schema is looked up once, although lists have many elements.
+  const below = new Map<Definition, Map<string | number, Definition>>();
+  const placeBelow = (key: string | number, at: Definition): Definition => {
+    const known = below.get(at) ?? new Map<string | number, Definition>();
+    below.set(at, known);
+    const found = known.get(key) ?? schemaAt(key, at, root);
+    known.set(key, found);
+    return found;
+  };
+  const walk = (value: unknown, at: Definition): unknown => {
+    if (at === true) return value;
+    const held = Array.isArray(value) || isObject(value) ? value : map(value, at);
+    // Elements after the first hundred have the same schema, also of a tuple.
+    if (Array.isArray(held))
+      return mapShared(held, (inner, index) => walk(inner, placeBelow(Math.min(index, 100), at)));
+    if (!isObject(held)) return held;
+    const entries = Object.entries(held);
+    const mapped = mapShared(entries, (entry): [string, unknown] => {
+      const [key, inner] = entry;
+      const made = walk(inner, placeBelow(key, at));
+      return made === inner ? entry : [key, made];
+    });
+    return mapped === entries ? held : Object.fromEntries(mapped);
+  };
+  return walk(input, root);
+}
+
+function mapShared<Item>(
+  items: readonly Item[],
+  map: (item: Item, index: number) => Item,
+): readonly Item[] {
+  const mapped = items.map(map);
+  return mapped.every((item, index) => item === items[index]) ? items : mapped;
+}

@@ -8,10 +8,8 @@ import * as z from "zod";
 import {
   canonicalJson,
   copyJson,
-  isJsonArray,
   isJsonObject,
   isObject,
-  isScalar,
   type Json,
   type JsonArray,
   jsonIn,
@@ -23,17 +21,14 @@ import type { JSONSchema7, ToolSet } from "ai";
 import { ByrefError, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import { wholeReference } from "../reference/reference.ts";
-import type { Resolution } from "../reference/resolve.ts";
-import { pickSyntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
 import { toHex } from "../value/encoding.ts";
 import { requireJson } from "../value/require-json.ts";
-import { shapeOf } from "../value/shape.ts";
-import { typesAt } from "./json-schema.ts";
+import { mapScalars, typesAt, typesIn } from "./json-schema.ts";
 import { Labels } from "../store/labels.ts";
 import { automaticBase } from "../store/names.ts";
+import type { Variables } from "../store/variable-store.ts";
 import type { Failed, ToolPolicy } from "./policy.ts";
 import { newestNames } from "./store-lookup.ts";
 import { isShort } from "./tool-output.ts";
@@ -106,69 +101,29 @@ function issueListIn(error: unknown): readonly unknown[] | undefined {
   return isObject(error) && Array.isArray(error.issues) ? error.issues : undefined;
 }
 
-/** An input that does not fit the tool's schema. */
-export interface Misfit extends Resolution {
-  /** The input as the model wrote it. */
-  readonly written: Json;
-}
-
-const MAX_HINTS = 3;
-
-/**
- * Says what the references of such an input are, so that a model can write the right one: which variables
- * exist, if the names are unlike all of them, and the shapes of values that it may see.
- */
-export function misfitHint(
-  { written, value, unresolved }: Misfit,
-  { store, syntaxes }: Pick<WrapOptions, "store" | "syntaxes">,
-): string {
+/** Says which variables exist, if unresolved references of an input that does not fit are unlike all of them. */
+export function misfitHint(unresolved: readonly Unresolved[], store: Variables): string {
   const isLost =
     unresolved.some(({ code }) => code === "variable_not_found") &&
     unresolved.every(({ near }) => near === undefined);
-  const names = isLost ? newestNames(store) : "";
-  if (!isJsonObject(written) || !isJsonObject(value)) return names;
-  const picked = pickSyntaxes(syntaxes);
-  const shapes = Object.entries(written).flatMap(([key, text]) => {
-    const part = value[key];
-    if (typeof text !== "string" || part === undefined || part === text) return [];
-    const reference = wholeReference(text, picked)?.reference;
-    const info = reference === undefined ? undefined : store.info(reference.name);
-    if (info?.visibility !== "model" || !info.trusted || info.type === "bytes") return [];
-    const shape = reference?.path.length === 0 ? info.shape : shapeOf(part);
-    return [` ${text} is ${clip(shape, limits.maxListedShapeChars)}.`];
-  });
-  return `${names}${shapes.slice(0, MAX_HINTS).join("")}`;
+  return isLost ? newestNames(store) : "";
 }
 
 /**
  * Returns the input with a list or object in place of a text that is its JSON, where the schema takes no text: some
  * models write each list in quotes. Parts without a change are shared. Cost: linear.
  */
-export function withoutQuotes(
-  value: Json,
-  schema: JSONSchema7,
-  place: readonly (string | number)[] = [],
-): Json {
-  if (typeof value === "string") {
-    const inner = /^\s*[[{]/u.test(value) ? jsonIn(value) : undefined;
-    if (inner === undefined) return value;
-    const types = typesAt(place, schema);
-    if (types.has("string") || !types.has(typeOfJson(inner))) return value;
+export function withoutQuotes(value: Json, schema: JSONSchema7): Json {
+  const unquoted = mapScalars(value, schema, (text, at) => {
+    const inner = typeof text === "string" && /^\s*[[{]/u.test(text) ? jsonIn(text) : undefined;
+    if (inner === undefined) return text;
+    const types = typesIn(at, schema);
+    if (types.has("string") || !types.has(typeOfJson(inner))) return text;
     requireJson(inner);
-    return withoutQuotes(inner, schema, place);
-  }
-  if (isScalar(value)) return value;
-  const inner = (part: Json, step: string | number) =>
-    withoutQuotes(part, schema, [...place, step]);
-  if (isJsonArray(value)) {
-    const parts = value.map(inner);
-    return parts.every((part, index) => part === value[index]) ? value : parts;
-  }
-  const entries = Object.entries(value).map(([key, part]): [string, Json] => [
-    key,
-    inner(part, key),
-  ]);
-  return entries.every(([key, part]) => part === value[key]) ? value : Object.fromEntries(entries);
+    return inner;
+  });
+  // JSON in place of a text.
+  return unquoted as Json;
 }
 
 /** Returns the input with the numbers that a double does not give back as the tool takes them. */

@@ -145,6 +145,19 @@ it("a result for a place that it does not fit reveals nothing of a variable that
   await expect(saving()).rejects.toMatchObject({ code: "variable_sealed" });
 });
 
+it("a secret result for a part of a run's variable is refused before the tool runs", async () => {
+  const store = await storeWith({ key: "k" });
+  await store.save({ name: "key", value: "k", visibility: "secret" });
+  let runs = 0;
+  const act = tool({ inputSchema: z.any(), execute: () => ++runs });
+  const policies = { act: { secrets: ["key"] } };
+  const { operator, places } = saveTargetIn("†state.a");
+  const saveTo = { operator, places: places.map((place) => ({ ...place, run: "r1" })) };
+  const wrapped = await wrapTool("act", act, { store, policies });
+  const ran = await run(wrapped, { k: "$key" }, { ...call, saveTo });
+  expect([ran.kind === "failed" ? ran.code : "done", runs]).toEqual(["variable_secret", 0]);
+});
+
 it("the variable of a result is a handle above the tool's own limit for shown results", async () => {
   const policies = { act: { inlineChars: 10 } };
   expect((await save("x".repeat(8), { policies })).saved.output).toHaveProperty("value");

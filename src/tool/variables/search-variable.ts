@@ -50,7 +50,7 @@ export function searchVariable({ maxWork = limits.maxReadWork }: SearchOptions =
       const { query, top_k, offset = 0 } = input;
       const matcher = new Matcher(query);
       const repeated = compact({ name: nameOf(target), query, top_k });
-      const findings = new Findings(repeated, { target, maxHits: top_k ?? DEFAULT_HITS });
+      const findings = new Findings(target, repeated, top_k ?? DEFAULT_HITS);
       const search: Search = { target, matcher, findings, maxWork, offset };
       await inspect(info, target, () => run(store, search));
       return { output: findings.output(), untrusted: !info.trusted };
@@ -127,22 +127,16 @@ class Findings {
   readonly #call: Readonly<Record<string, Json>>;
   readonly #target: Target;
   readonly #maxHits: number;
-  #charsLeft: number;
   #total = 0;
   /** Where the next search continues. Set if not all matches are shown. */
   #next: number | undefined;
   #stopped: string | undefined;
   #more: string | undefined;
 
-  constructor(
-    call: Readonly<Record<string, Json>>,
-    { target, maxHits }: { readonly target: Target; readonly maxHits: number },
-  ) {
-    this.#call = call;
+  constructor(target: Target, call: Readonly<Record<string, Json>>, maxHits: number) {
     this.#target = target;
+    this.#call = call;
     this.#maxHits = maxHits;
-    const empty = { ...this.output(), next: call };
-    this.#charsLeft = limits.maxVariableOutputChars - jsonChars(empty, Infinity) - RESERVED_CHARS;
   }
 
   /** Adds all matches of an element or none, unless they are the first. */
@@ -178,11 +172,12 @@ class Findings {
   }
 
   #add(hit: Hit): boolean {
-    const chars = jsonChars({ reference: hit.reference, excerpt: hit.excerpt }, Infinity) + 1;
-    if (this.#hits.length >= this.#maxHits || chars > this.#charsLeft) return false;
-    this.#charsLeft -= chars;
+    if (this.#hits.length === this.#maxHits) return false;
     this.#hits.push(hit);
-    return true;
+    const output = { ...this.output(), next: this.#call };
+    if (jsonChars(output, Infinity) + RESERVED_CHARS <= limits.maxVariableOutputChars) return true;
+    this.#hits.pop();
+    return false;
   }
 }
 

@@ -6,7 +6,7 @@ import type { VariableInfo } from "../../store/variable.ts";
 import { readOnly } from "../../store/names.ts";
 import { strictestVisibility } from "../../store/labels.ts";
 import { isExtension, valueWithin } from "../../store/write-mode.ts";
-import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
+import { type RuntimeTool, runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
 import { notExtended } from "../save-target.ts";
 import { targetIn, usable } from "./variable-target.ts";
 import * as z from "zod";
@@ -22,59 +22,55 @@ const NAME = "set_variable";
 const MAX_NOTES = 5;
 const MAX_NOTE_CHARS = 300;
 
-const parameters = {
-  name: z.string().optional(),
-  value: z.unknown(),
-  mode: z.enum(["replace", "append", "merge", "new"]).optional(),
-  description: z.string().optional(),
-  ttl: z.number().positive().optional(),
-};
+const inputSchema = z
+  .object({
+    name: z.string().optional(),
+    value: z.unknown(),
+    mode: z.enum(["replace", "append", "merge", "new"]).optional(),
+    description: z.string().optional(),
+    ttl: z.number().positive().optional(),
+    scope: z.literal("user").optional(),
+  })
+  // Older versions of Zod let a missing value pass.
+  .refine(({ value }) => value !== undefined, {
+    path: ["value"],
+    error: "Invalid input: expected nonoptional, received undefined",
+  });
 
-// Older versions of Zod let a missing value pass.
-const hasValue = ({ value }: { readonly value?: unknown }) => value !== undefined;
-const noValue = {
-  path: ["value"],
-  error: "Invalid input: expected nonoptional, received undefined",
-};
+const OF_USER = " scope user: as $user.name, in all conversations of this user.";
 
-const inputSchema = z.object(parameters).refine(hasValue, noValue);
+/**
+ * Saves a variable from the model's text and its references, with the guards of the referenced values. `user`: what the
+ * agent may do with the values of who asks.
+ */
+export function setVariable(user?: "read" | "write"): RuntimeTool {
+  const isOfUser = user === "write";
+  return runtimeTool({
+    name: NAME,
+    description: `Save a variable or part: a.b.${isOfUser ? OF_USER : ""}`,
+    unlisted: ["description", "ttl", ...(isOfUser ? [] : ["scope"])],
+    inputSchema,
+    offeredFrom: "start",
+    writes: ["name"],
+    async execute({ scope, ...input }, context) {
+      if (scope !== undefined) return { output: await savedForUser(input, context) };
+      // A model's input is JSON.
+      const value = input.value as Json;
+      const { name, mode = "replace" } = input;
+      const isExtended = mode === "append" || mode === "merge";
+      if (context.call.saveTo !== undefined && (name === undefined || isExtended))
+        return { output: null, value: await resultOf({ name, mode, value }, context) };
+      const { save } = await settingOf({ ...writeOf(input), value }, context);
+      return { output: save };
+    },
+  });
+}
 
-/** Saves a variable from the model's text and its references, with the guards of the referenced values. */
-export const setVariable = runtimeTool({
-  name: NAME,
-  description: "Save a variable or part: a.b.",
-  unlisted: ["description", "ttl"],
-  inputSchema,
-  offeredFrom: "start",
-  writes: ["name"],
-  async execute(input, context) {
-    // A model's input is JSON.
-    const value = input.value as Json;
-    const { name, mode = "replace" } = input;
-    const isExtended = mode === "append" || mode === "merge";
-    if (context.call.saveTo !== undefined && (name === undefined || isExtended))
-      return { output: null, value: await resultOf({ name, mode, value }, context) };
-    const { save } = await settingOf({ ...writeOf(input), value }, context);
-    return { output: save };
-  },
-});
-
-/** The same for an agent that may write the values of who asks. */
-export const setVariableOrUser = runtimeTool({
-  ...setVariable,
-  description: `${setVariable.description} scope user: as $user.name, in all conversations of this user.`,
-  inputSchema: z
-    .object({ ...parameters, scope: z.literal("user").optional() })
-    .refine(hasValue, noValue),
-  async execute({ scope, ...input }, context) {
-    if (scope === undefined) return setVariable.execute(input, context);
-    return { output: await savedForUser(input, context) };
-  },
-});
+type Input = Omit<z.infer<typeof inputSchema>, "scope">;
 
 /** Saves a value of who asks, now: a call that is repeated after a crash writes the same again. */
 async function savedForUser(
-  input: z.infer<typeof inputSchema>,
+  input: Input,
   { user, call, labels, resolve }: RuntimeToolContext,
 ): Promise<Json> {
   if (user?.isWritable !== true) {
@@ -159,7 +155,7 @@ export async function settingOf(
   return { value, save: () => stageAll(writes) };
 }
 
-function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> {
+function writeOf(input: Input): Omit<ModelWrite, "value"> {
   const { mode, description, ttl } = input;
   const ttlMs = ttl === undefined ? undefined : Math.ceil(ttl * 1_000);
   const settings = compact({ mode, description, ttlMs });
