@@ -15,7 +15,6 @@ import {
   foldSchema,
   LIST_KEYWORDS,
   NAMED_SCHEMA_KEYWORDS,
-  SCHEMA_KEYWORDS,
   schemaAtPointer,
 } from "./json-schema.ts";
 import type { RuntimeTool } from "./runtime-tool.ts";

@@ -7,7 +7,7 @@ import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { Taint } from "../../src/store/labels.ts";
 import { wrapRuntimeTool, wrapTools } from "../../src/tool/tool-call.ts";
 import { callTool, conversation, give, outputOf, scope } from "../support/runtime-tool-calls.ts";
-import { call, failureOf, run } from "../support/wrapped.ts";
+import { call, failureOf, run, storeWith } from "../support/wrapped.ts";
 import { codeTool } from "../../packages/code/src/code-tool.ts";
 import type { PolicyCall } from "../../src/tool/policy.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
@@ -15,8 +15,7 @@ import { toolOf } from "../support/tool-of.ts";
 
 describe("the result of a runtime tool", () => {
   it("is saved nowhere if one of the places does not fit", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "text", value: "a text" });
+    const store = await storeWith({ text: "a text" });
     const saving = callTool(give, { value: 1 }, { store, saveTo: "$a && $text.b" });
     await expect(saving).rejects.toMatchObject({ code: "bad_value" });
     expect(store.glance("a")).toBeUndefined();

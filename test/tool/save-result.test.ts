@@ -125,8 +125,7 @@ describe("a result that exceeds the quota", () => {
 });
 
 it("a result for a place that it does not fit is an error that names what is in the way", async () => {
-  const store = new MemoryStore();
-  await store.save({ name: "text", value: "a text" });
+  const store = await storeWith({ text: "a text" });
   const saving = save(1, { store, calling: { saveTo: saveTargetIn("$text.b") } });
   await expect(saving).rejects.toMatchObject({
     code: "bad_value",
@@ -135,8 +134,7 @@ it("a result for a place that it does not fit is an error that names what is in 
 });
 
 it("a result for a place that it does not fit reveals nothing of a variable that has become guarded", async () => {
-  const store = new MemoryStore();
-  await store.save({ name: "text", value: "a text" });
+  const store = await storeWith({ text: "a text" });
   const saveTo = saveTargetIn("$text.b");
   const act = tool({ inputSchema: z.any(), execute: () => 1 });
   const ran = await run(await wrapTool("act", act, { store }), {}, { ...call, saveTo });

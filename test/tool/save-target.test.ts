@@ -206,8 +206,7 @@ it("a target is refused with the prefix of its syntax, and shortened", () => {
 
 describe("a place in the store", () => {
   const filled = async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "open", value: {} });
+    const store = await storeWith({ open: {} });
     await store.save({ name: "seal", value: {}, visibility: "sealed" });
     await store.save({ name: "key", value: {}, visibility: "secret" });
     await store.save({ name: "own_r1", value: {}, visibility: "secret", run: "r1" });

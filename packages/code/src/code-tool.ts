@@ -7,7 +7,6 @@ import type { Json } from "../../../src/references.ts";
 import {
   toolInputs,
   toolOutputs,
-  type wraps,
   toolCalls,
   runtimeTools,
   type toolboxes,

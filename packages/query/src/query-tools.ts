@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { ByrefError, codeOf, requireAtMost } from "../../../src/errors.ts";
+import type {
+  editedValues} from "../../../src/internal-tool.ts";
 import {
   saveTargets,
   scopes,
   toolInputs,
   UrlSources,
-  editedValues,
   keptInput,
   type wraps,
   toolCalls,

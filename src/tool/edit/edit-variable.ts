@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../errors.ts";
-import type { PreparedWrite, Variables } from "../../store/variable-store.ts";
-import type { VariableInfo, OpenValue } from "../../store/variable.ts";
+import type { Variables } from "../../store/variable-store.ts";
+import type { OpenValue } from "../../store/variable.ts";
 import { isObject, type Json, jsonIn } from "../../value/json.ts";
-import { change, stageAll, type StagedWrites } from "../tool-call.ts";
+import { change, stageAll } from "../tool-call.ts";
 import type { Stage } from "../wrapped-tool.ts";
 import {
   type RuntimeResult,
@@ -169,9 +169,9 @@ interface Editing {
  */
 async function editedValue(target: Target, editing: Editing): Promise<Edited> {
   const { store, edits, isPart } = editing;
-  if (edits.kind === "text") return editedText(target, edits.replacements, { store, isPart });
+  if (edits.kind === "text") return editedText(target, edits.edits, { store, isPart });
   const before = await valueAt(store, target);
-  if (edits.kind === "json") return patchedValue(before, edits.operations);
+  if (edits.kind === "json") return patchedValue(before, edits.edits);
   const chars = charsOf(before, limits.maxJsonBytes);
   editWork(chars).read.spend(edits.count * chars);
   return compared(before, await edits.apply(before));
@@ -335,7 +335,7 @@ export class EditedText {
     for (const [index, edit] of edits.entries()) {
       const { all = false } = this.#replacements[index] ?? {};
       if (edit.count === 0) throw await this.#notFound(index);
-      if (edit.count > 1 && !all) throw await this.#ambiguous(index, edit);
+      if (edit.count > 1 && !all) throw this.#ambiguous(index, edit);
     }
     return undefined;
   }
@@ -354,13 +354,12 @@ export class EditedText {
 
   #noted(text: string, made: string): string {
     this.#diff.add(text, made);
-    if (this.#forUrls === undefined) return made;
-    const { before, after } = {
-      before: this.#forUrls.before + text,
-      after: this.#forUrls.after + made,
-    };
-    const isLong = Math.max(before.length, after.length) > MAX_SEARCHED_CHARS;
-    this.#forUrls = isLong ? undefined : { before, after };
+    const texts = this.#forUrls;
+    if (texts === undefined) return made;
+    texts.before += text;
+    texts.after += made;
+    const chars = Math.max(texts.before.length, texts.after.length);
+    if (chars > MAX_SEARCHED_CHARS) this.#forUrls = undefined;
     return made;
   }
 
@@ -391,7 +390,7 @@ export class EditedText {
     return new ByrefError("edit_not_found", message, { edit: index, near });
   }
 
-  async #ambiguous(index: number, { count, lines }: TextEdit): Promise<ByrefError> {
+  #ambiguous(index: number, { count, lines }: TextEdit): ByrefError {
     const { find = "" } = this.#replacements[index] ?? {};
     const more = count > lines.length ? " …" : "";
     const message = `Edit ${index + 1} finds ${quoted(find)} ${count} times, in the lines ${lines.join(", ")}${more}. Add text around it, or set all.`;
@@ -507,10 +506,7 @@ const FORMS =
   "All edits of a call are {find, replace, all?}, or operations of a JSON Patch, or {where, set}.";
 
 /** Edits with values in place of their references. */
-type ResolvedEdits =
-  | { readonly kind: "text"; readonly replacements: readonly Replacement[] }
-  | { readonly kind: "json"; readonly operations: readonly PatchOperation[] }
-  | ResolvedChanges;
+type ResolvedEdits = Exclude<Edits, { readonly kind: "records" }> | ResolvedChanges;
 
 /** Edits of records by conditions in SQL. They use queries, so applications without queries do not load them. */
 export interface RecordEdits {
@@ -537,8 +533,6 @@ export interface ResolvedChanges {
    */
   apply(before: Json): Promise<Json>;
 }
-
-type Resolving = Pick<RuntimeToolContext, "resolve" | "labels">;
 
 interface ResolvingEdits {
   readonly context: RuntimeToolContext;
@@ -583,7 +577,7 @@ async function replacementsOf(
     requireWhole(replace, index, "replace");
     replacements.push({ find, replace, all });
   }
-  return { kind: "text", replacements };
+  return { kind: "text", edits: replacements };
 }
 
 /** A lone surrogate matches half of an emoji, and cannot be stored in a text. */
@@ -601,7 +595,7 @@ function invalid(index: number, what: string): ByrefError {
 /** Resolves all that is tested first: none of it may be compared with what is guarded. */
 async function operationsOf(
   written: readonly PatchOperation[],
-  context: Resolving,
+  context: RuntimeToolContext,
 ): Promise<ResolvedEdits> {
   const operations = [...written];
   for (const [index, one] of written.entries()) {
@@ -612,14 +606,14 @@ async function operationsOf(
     if (one.op === "add" || one.op === "replace")
       operations[index] = { ...one, value: (await context.resolve(one.value)).value };
   }
-  return { kind: "json", operations };
+  return { kind: "json", edits: operations };
 }
 
 const NO_QUERIES =
   "{where, set} needs queries, which are not configured (docs/guides/queries.md). Use a JSON Patch: [{op, path, value}].";
 
 /** Resolves what is compared with the variable. */
-async function searched(written: Json, { resolve, labels }: Resolving): Promise<Json> {
+async function searched(written: Json, { resolve, labels }: RuntimeToolContext): Promise<Json> {
   try {
     const { value } = await resolve(written);
     if (!labels.isGuarded) return value;

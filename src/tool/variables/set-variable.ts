@@ -22,20 +22,27 @@ const NAME = "set_variable";
 const MAX_NOTES = 5;
 const MAX_NOTE_CHARS = 300;
 
-const inputSchema = z
-  .object({
-    name: z.string().optional(),
-    value: z.unknown(),
-    mode: z.enum(["replace", "append", "merge", "new"]).optional(),
-    description: z.string().optional(),
-    ttl: z.number().positive().optional(),
-    scope: z.literal("user").optional(),
-  })
-  // Older versions of Zod let a missing value pass.
-  .refine(({ value }) => value !== undefined, {
-    path: ["value"],
-    error: "Invalid input: expected nonoptional, received undefined",
-  });
+const parameters = {
+  name: z.string().optional(),
+  value: z.unknown(),
+  mode: z.enum(["replace", "append", "merge", "new"]).optional(),
+  description: z.string().optional(),
+  ttl: z.number().positive().optional(),
+};
+
+// Older versions of Zod let a missing value pass.
+const hasValue = ({ value }: { readonly value?: unknown }) => value !== undefined;
+const noValue = {
+  path: ["value"],
+  error: "Invalid input: expected nonoptional, received undefined",
+};
+
+const inputSchema = z.object(parameters).refine(hasValue, noValue);
+const ofUserSchema = z
+  .object({ ...parameters, scope: z.literal("user").optional() })
+  .refine(hasValue, noValue);
+
+type Input = z.infer<typeof inputSchema>;
 
 const OF_USER = " scope user: as $user.name, in all conversations of this user.";
 
@@ -48,12 +55,13 @@ export function setVariable(user?: "read" | "write"): RuntimeTool {
   return runtimeTool({
     name: NAME,
     description: `Save a variable or part: a.b.${isOfUser ? OF_USER : ""}`,
-    unlisted: ["description", "ttl", ...(isOfUser ? [] : ["scope"])],
-    inputSchema,
+    unlisted: ["description", "ttl"],
+    inputSchema: isOfUser ? ofUserSchema : inputSchema,
     offeredFrom: "start",
     writes: ["name"],
-    async execute({ scope, ...input }, context) {
-      if (scope !== undefined) return { output: await savedForUser(input, context) };
+    async execute(input, context) {
+      if ("scope" in input && input.scope !== undefined)
+        return { output: await savedForUser(input, context) };
       // A model's input is JSON.
       const value = input.value as Json;
       const { name, mode = "replace" } = input;
@@ -65,8 +73,6 @@ export function setVariable(user?: "read" | "write"): RuntimeTool {
     },
   });
 }
-
-type Input = Omit<z.infer<typeof inputSchema>, "scope">;
 
 /** Saves a value of who asks, now: a call that is repeated after a crash writes the same again. */
 async function savedForUser(

@@ -3,6 +3,7 @@ import {
   type FileWriter,
   type FileContent,
   fileContent,
+  type FileFormat,
   fileFormats,
   filePathIn,
   formatFor,
@@ -180,32 +181,32 @@ function shortened(text: string, chars: number): string | undefined {
   return chars === 0 ? undefined : `${clip(text, chars - 1)}…`;
 }
 
-const NAME = "export_variable";
+const EXPORT = "export_variable";
 
-const inputSchema = z.object({
+const exportSchema = z.object({
   name: z.string(),
   path: z.string().optional(),
   file: z.string(),
   format: z.enum(fileFormats).optional(),
 });
 
-export function exportVariable(files: FileWriter) {
+function exportVariable(files: FileWriter): RuntimeTool {
   return runtimeTool({
-    name: NAME,
+    name: EXPORT,
     // A repeated call writes the same file.
     effects: "idempotent",
     description: "Write a variable or part to file:a.csv.",
     offeredFrom: "text",
     // The name may contain the path, and the file's extension determines the format.
     unlisted: ["path", "format"],
-    inputSchema,
+    inputSchema: exportSchema,
     async execute({ name, path, file, format }, { store, labels }) {
       const target = targetIn(name, path);
       const info = usable(store, target.name);
       const written = filePathIn(file);
       labels.add(info.name);
-      const content = await contentOf(store, info, { target, written, format });
-      const guards = labels.ofResult(NAME);
+      const content = await contentOf(store, target, { written, format });
+      const guards = labels.ofResult(EXPORT);
       return {
         output: async () => {
           const done = await files.write(written, content, guards);
@@ -218,35 +219,22 @@ export function exportVariable(files: FileWriter) {
   });
 }
 
-interface ExportRequest {
-  readonly target: Target;
-  /** The file's path. */
-  readonly written: string;
-  readonly format: (typeof fileFormats)[number] | undefined;
-}
-
+/** Returns a value as a file has it: bytes, and a CSV, as they came. */
 async function contentOf(
   store: Variables,
-  info: VariableInfo,
-  { target, written, format }: ExportRequest,
+  target: Target,
+  { written, format }: { readonly written: string; readonly format?: FileFormat | undefined },
 ): Promise<FileContent> {
-  const isWhole = format === undefined && target.path.length === 0;
-  if (info.type === "bytes" && !isWhole) {
-    const message = `$${info.name} is bytes, and is exported as it is.`;
-    throw new ByrefError("bad_value", message);
-  }
-  const as = format ?? formatFor(written, null);
-  const isFile = target.path.length === 0 && as === "csv" && isCsv(info);
+  const { name, type, mediaType } = usable(store, target.name);
+  const isWhole = target.path.length === 0;
+  if (type === "bytes" && !(isWhole && format === undefined))
+    throw new ByrefError("bad_value", `$${name} is bytes, and is exported as it is.`);
+  const isCsv = type === "array" && parseMediaType(mediaType)?.essence === "text/csv";
+  const isFile = isWhole && isCsv && (format ?? formatFor(written, null)) === "csv";
   const value = isFile
     ? valueOf(target, await readBytes(target, store))
     : await readValue(store, target, { bytes: true });
-  // Bytes, or a CSV as it came.
-  if ((value as unknown) instanceof Uint8Array) {
-    return { bytes: value as unknown as Uint8Array, mediaType: info.mediaType };
-  }
+  if ((value as unknown) instanceof Uint8Array)
+    return { bytes: value as unknown as Uint8Array, mediaType };
   return fileContent(value, format ?? formatFor(written, value));
-}
-
-function isCsv({ type, mediaType }: VariableInfo): boolean {
-  return type === "array" && parseMediaType(mediaType)?.essence === "text/csv";
 }
