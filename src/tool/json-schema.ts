@@ -15,7 +15,7 @@ import { isObject, type Json, typeOfJson } from "../value/json.ts";
 export type Definition = JSONSchema7 | boolean;
 
 /** Keywords that hold one schema, or a list of schemas. */
-export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
+const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
   "additionalItems additionalProperties allOf anyOf contains else if items not oneOf prefixItems propertyNames then unevaluatedItems unevaluatedProperties".split(
     " ",
   ),
