@@ -322,7 +322,7 @@ const onlyIf = (fits: (held: unknown) => boolean) => (held: unknown) =>
 
 /** The keywords that a model is shown, beside those that hold schemas. */
 const READERS: ReadonlyMap<string, Read> = new Map([
-  ...keywords("title description format", onlyIf(isText)),
+  ...keywords("title description format contentEncoding contentMediaType", onlyIf(isText)),
   ...keywords("minimum maximum exclusiveMinimum exclusiveMaximum", onlyIf(isNumber)),
   ...keywords("multipleOf", onlyIf(isPositive)),
   ...keywords("minLength maxLength minItems maxItems minProperties maxProperties", onlyIf(isCount)),

@@ -9,7 +9,7 @@ import type { Json } from "../../src/value/json.ts";
 import { CountedSql, MIB } from "../contract/store-fixture.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
 import { slow } from "../support/slow.ts";
-import { Matcher } from "../../src/tool/variables/search-variable.ts";
+import { Matcher, searchVariable } from "../../src/tool/variables/search-variable.ts";
 
 interface Found {
   readonly matches: readonly { readonly reference: string; readonly excerpt: string }[];
@@ -192,13 +192,13 @@ describe("the cost of a search", () => {
       { length: 500 },
       (_, id) => `${"x".repeat(1_000)}${id % 100 === 0 ? "!" : ""}`,
     );
-    const tools = await toolsWith(rows, { maxReadWork: 200_000 });
+    const tools = await toolsWith(rows, { tools: [searchVariable(200_000)] });
     const first = await search(tools, { query: "!" });
     expect(first.stopped).toContain("before");
     expect(first.found).toBeLessThan(5);
     const all = [0, 100, 200, 300, 400].map((id) => `$v[${id}]`);
     expect(await allOf(tools, { query: "!" })).toEqual(all);
-    const inText = await toolsWith(rows.join("\n"), { maxReadWork: 200_000 });
+    const inText = await toolsWith(rows.join("\n"), { tools: [searchVariable(200_000)] });
     expect(await allOf(inText, { query: "!" })).toHaveLength(5);
     const oneLine = await toolsWith(`${rows.join("")}${"y".repeat(600_000)}!`);
     expect(await allOf(oneLine, { query: "!" })).toHaveLength(6);

@@ -8,7 +8,7 @@ import { type Path, type Segment, formatPath, readPath } from "../../value/path.
 import { Breaks, nextTask } from "../../value/next-task.ts";
 import { Work } from "../../value/work.ts";
 import { jsonChars } from "../../value/json-text.ts";
-import { MAX_COUNT, runtimeTool } from "../runtime-tool.ts";
+import { MAX_COUNT, type RuntimeTool, runtimeTool } from "../runtime-tool.ts";
 import { childrenOf, type Part, partAt, type Sequence, valueAt } from "./sequence.ts";
 import {
   inspect,
@@ -18,11 +18,6 @@ import {
   type Target,
   targetIn,
 } from "./variable-target.ts";
-
-export interface SearchOptions {
-  /** Work limit of one call, about twice the number of characters to search. */
-  readonly maxWork?: number;
-}
 
 const DEFAULT_HITS = 10;
 
@@ -34,7 +29,8 @@ const inputSchema = z.object({
   offset: z.int().min(0).max(MAX_COUNT).optional(),
 });
 
-export function searchVariable({ maxWork = limits.maxReadWork }: SearchOptions = {}) {
+/** `maxWork` limits the work of one call: about twice the number of characters to search. */
+export function searchVariable(maxWork: number = limits.maxReadWork): RuntimeTool {
   return runtimeTool({
     name: "search_variable",
     description: "Search a variable or part. `next` goes on.",

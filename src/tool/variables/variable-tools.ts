@@ -32,8 +32,6 @@ export interface VariableToolsOptions {
   readonly records?: RecordEdits | undefined;
   /** What the agent may do with the values of who asks. Default: nothing, and no tool says so. */
   readonly user?: "read" | "write" | undefined;
-  /** Work limit of one search; see `SearchOptions`. */
-  readonly maxReadWork?: number;
 }
 
 /** Names of the built-in tools, `run_code` included. A server's tool cannot have one of these names. */
@@ -63,12 +61,11 @@ export const capabilityToolNames: readonly string[] = [
 
 /** The tools with which a model reads and writes variables. */
 export function variableTools(options: VariableToolsOptions = {}): readonly RuntimeTool[] {
-  const { files, records, maxReadWork, user } = options;
-  const maxWork = maxReadWork === undefined ? {} : { maxWork: maxReadWork };
+  const { files, records, user } = options;
   return [
     listVariables(user),
     readVariable,
-    searchVariable(maxWork),
+    searchVariable(),
     setVariable(user),
     deleteVariable,
     editVariable(records),
