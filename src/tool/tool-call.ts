@@ -416,7 +416,7 @@ async function agentInput(
   const { value, unresolved } = resolved;
   if (references.values.length === 0) kept.value = value;
   const isReadonly = options.readonlyTools?.includes(name) ?? false;
-  const hint = () => misfitHint(unresolved, store);
+  const hint = () => misfitHint({ written, value, unresolved }, options);
   const given = withNumbers(value, schema, policies?.[name]?.numbers);
   const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
   return { ...resolved, checked };
@@ -670,19 +670,18 @@ class FinishedCall {
 
   /** See `Done`. The errors of saving a guarded result are reduced to their codes. */
   async stage(): Promise<PreparedWrite<Saved>> {
-    try {
-      const { commit, discard } = await this.#stage();
-      const reporting = () => {
-        try {
-          return commit();
-        } catch (error) {
-          throw this.#reported(error);
-        }
-      };
-      return { commit: reporting, discard };
-    } catch (error) {
+    const report = (error: unknown): never => {
       throw this.#reported(error);
-    }
+    };
+    const { commit, discard } = await this.#stage().catch(report);
+    const commitReporting = () => {
+      try {
+        return commit();
+      } catch (error) {
+        return report(error);
+      }
+    };
+    return { commit: commitReporting, discard };
   }
 
   #reported(error: unknown): unknown {
@@ -888,11 +887,6 @@ export interface StagedWrites<Result> {
    * since.
    */
   readonly check: () => void;
-  /**
-   * Gives the write its required visibility, which depends on the current variable. Default: the write's
-   * own.
-   */
-  readonly guard?: (write: Write) => Write;
   /** Called with the saved variables, as part of the commit. */
   readonly onSaved: (infos: readonly VariableInfo[], writes: readonly Write[]) => Result;
   /** Returns other writes for refused ones, or a result without a saved value; or throws the error to report. */
@@ -904,9 +898,8 @@ export interface StagedWrites<Result> {
 
 /** Stages writes. Call it again if the commit throws `conflict`. */
 export async function stageAll<Result>(save: StagedWrites<Result>): Promise<PreparedWrite<Result>> {
-  const { store, check, guard = (write: Write) => write, onSaved, onRefused } = save;
+  const { store, writes, check, onSaved, onRefused } = save;
   check();
-  const writes = save.writes.map(guard);
   const replacementFor = (error: unknown): (() => Result) | undefined => {
     const refusal = onRefused(error, writes);
     if ("result" in refusal) return refusal.result;
@@ -921,7 +914,6 @@ export async function stageAll<Result>(save: StagedWrites<Result>): Promise<Prep
   }
   const commit = () => {
     check();
-    if (writes.some((write) => guard(write).visibility !== write.visibility)) throw changed();
     let infos: readonly VariableInfo[];
     try {
       infos = prepared.commit();
@@ -936,7 +928,8 @@ export async function stageAll<Result>(save: StagedWrites<Result>): Promise<Prep
   return { commit, discard: prepared.discard };
 }
 
-function changed(): ByrefError {
+/** The error of a commit that has to be staged again. */
+export function changed(): ByrefError {
   return new ByrefError("conflict", "The target has changed; prepare it again.");
 }
 

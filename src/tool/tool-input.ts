@@ -19,15 +19,19 @@ import {
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { ByrefError, messageOf } from "../errors.ts";
+import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
+import { wholeReference } from "../reference/reference.ts";
+import type { Resolution } from "../reference/resolve.ts";
+import { pickSyntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
 import { toHex } from "../value/encoding.ts";
 import { requireJson } from "../value/require-json.ts";
+import { shapeOf } from "../value/shape.ts";
 import { mapScalars, typesAt, typesIn } from "./json-schema.ts";
 import { Labels } from "../store/labels.ts";
 import { automaticBase } from "../store/names.ts";
-import type { Variables } from "../store/variable-store.ts";
 import type { Failed, ToolPolicy } from "./policy.ts";
 import { newestNames } from "./store-lookup.ts";
 import { isShort } from "./tool-output.ts";
@@ -100,12 +104,38 @@ function issueListIn(error: unknown): readonly unknown[] | undefined {
   return isObject(error) && Array.isArray(error.issues) ? error.issues : undefined;
 }
 
-/** Says which variables exist, if unresolved references of an input that does not fit are unlike all of them. */
-export function misfitHint(unresolved: readonly Unresolved[], store: Variables): string {
+/** An input that does not fit the tool's schema. */
+export interface Misfit extends Resolution {
+  /** The input as the model wrote it. */
+  readonly written: Json;
+}
+
+const MAX_HINTS = 3;
+
+/**
+ * Says what the references of such an input are, so that a model can write the right one: which variables
+ * exist, if the names are unlike all of them, and the shapes of values that it may see.
+ */
+export function misfitHint(
+  { written, value, unresolved }: Misfit,
+  { store, syntaxes }: Pick<WrapOptions, "store" | "syntaxes">,
+): string {
   const isLost =
     unresolved.some(({ code }) => code === "variable_not_found") &&
     unresolved.every(({ near }) => near === undefined);
-  return isLost ? newestNames(store) : "";
+  const names = isLost ? newestNames(store) : "";
+  if (!isJsonObject(written) || !isJsonObject(value)) return names;
+  const picked = pickSyntaxes(syntaxes);
+  const shapes = Object.entries(written).flatMap(([key, text]) => {
+    const part = value[key];
+    if (typeof text !== "string" || part === undefined || part === text) return [];
+    const reference = wholeReference(text, picked)?.reference;
+    const info = reference === undefined ? undefined : store.info(reference.name);
+    if (info?.visibility !== "model" || !info.trusted || info.type === "bytes") return [];
+    const shape = reference?.path.length === 0 ? info.shape : shapeOf(part);
+    return [` ${text} is ${clip(shape, limits.maxListedShapeChars)}.`];
+  });
+  return `${names}${shapes.slice(0, MAX_HINTS).join("")}`;
 }
 
 /**

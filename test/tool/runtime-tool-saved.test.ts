@@ -7,7 +7,7 @@ import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { Taint } from "../../src/store/labels.ts";
 import { wrapRuntimeTool, wrapTool, wrapTools } from "../../src/tool/tool-call.ts";
 import { callTool, conversation, give, outputOf, scope } from "../support/runtime-tool-calls.ts";
-import { call, failureOf, run, storeWith } from "../support/wrapped.ts";
+import { call, failureOf, run } from "../support/wrapped.ts";
 import { codeTool } from "../../packages/code/src/code-tool.ts";
 import type { PolicyCall } from "../../src/tool/policy.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";

@@ -115,16 +115,17 @@ async function edit(
     ...(isInPlace ? {} : { tool: NAME, ...keptInput(input) }),
     ...labels.ofResult(NAME),
   };
-  const save = guardedWrite(context, write, (saved) => handleOf(saved, shownDiff));
-  const check = () => {
-    save.check();
-    if (!isInPlace || store.glance(info.name)?.version === info.version) return;
-    throw new ByrefError("edit_conflict", `$${info.name} changed in the meantime; edit it again.`);
+  const stage = () => {
+    const save = guardedWrite(context, write, (saved) => handleOf(saved, shownDiff));
+    const check = () => {
+      save.check();
+      if (!isInPlace || store.glance(info.name)?.version === info.version) return;
+      const message = `$${info.name} changed in the meantime; edit it again.`;
+      throw new ByrefError("edit_conflict", message);
+    };
+    return stageAll({ ...save, check });
   };
-  return {
-    output: () => stageAll({ ...save, check }),
-    untrusted: isUntrusted && shownDiff !== undefined,
-  };
+  return { output: stage, untrusted: isUntrusted && shownDiff !== undefined };
 }
 
 /** Restores the version before the last change. */

@@ -10,14 +10,7 @@ import { Work } from "../../value/work.ts";
 import { jsonChars } from "../../value/json-text.ts";
 import { MAX_COUNT, type RuntimeTool, runtimeTool } from "../runtime-tool.ts";
 import { childrenOf, type Part, partAt, type Sequence, valueAt } from "./sequence.ts";
-import {
-  inspect,
-  nameOf,
-  readable,
-  referenceTo,
-  type Target,
-  targetIn,
-} from "./variable-target.ts";
+import { nameOf, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 const DEFAULT_HITS = 10;
 
@@ -48,7 +41,7 @@ export function searchVariable(maxWork: number = limits.maxReadWork): RuntimeToo
       const repeated = compact({ name: nameOf(target), query, top_k });
       const findings = new Findings(target, repeated, top_k ?? DEFAULT_HITS);
       const search: Search = { target, matcher, findings, maxWork, offset };
-      await inspect(info, target, () => run(store, search));
+      await run(store, search);
       return { output: findings.output(), untrusted: !info.trusted };
     },
   });

@@ -16,7 +16,7 @@ import type { Diff } from "../../value/line-diff.ts";
 import { isComposed } from "../composed.ts";
 import { guardedView } from "../tool-output.ts";
 import type { Stage } from "../wrapped-tool.ts";
-import { stageAll, type StagedWrites } from "../tool-call.ts";
+import { changed, stageAll, type StagedWrites } from "../tool-call.ts";
 
 const NAME = "set_variable";
 const MAX_NOTES = 5;
@@ -155,10 +155,9 @@ export async function settingOf(
       near,
     }),
   );
-  const writes = guardedWrite(context, write, (info) =>
-    compact({ ...handleOf(info), unresolved: notes.length > 0 ? notes : undefined }),
-  );
-  return { value, save: () => stageAll(writes) };
+  const shown = (info: VariableInfo) =>
+    compact({ ...handleOf(info), unresolved: notes.length > 0 ? notes : undefined });
+  return { value, save: () => stageAll(guardedWrite(context, write, shown)) };
 }
 
 function writeOf(input: Input): Omit<ModelWrite, "value"> {
@@ -218,8 +217,8 @@ export function requireWritable(
 }
 
 /**
- * Saves a value under a name of the model's choice. The variable keeps its visibility when its value is
- * replaced. Of a guarded value, an error has the code only.
+ * Saves a value under a name of the model's choice; made anew each time that it is staged. The variable keeps its
+ * visibility when its value is replaced. Of a guarded value, an error has the code only.
  */
 export function guardedWrite(
   context: Context,
@@ -229,27 +228,24 @@ export function guardedWrite(
   const { store } = context;
   const { name } = write;
   // The current variable may become more guarded before it is replaced.
-  const guarded = (one: Write) => {
-    const current = name === undefined ? undefined : store.glance(name);
-    const guards = [current?.visibility, one.visibility];
-    return {
-      ...one,
-      visibility: strictestVisibility(guards.filter((guard) => guard !== undefined)),
-    };
+  const visibilityNow = () => {
+    const current = name === undefined ? undefined : store.glance(name)?.visibility;
+    return strictestVisibility([current ?? "model", write.visibility ?? "model"]);
   };
+  const visibility = visibilityNow();
   return {
     store,
-    writes: [write],
-    check: () => requireWritable(context, write),
-    guard: guarded,
+    writes: [{ ...write, visibility }],
+    check: () => {
+      requireWritable(context, write);
+      if (visibilityNow() !== visibility) throw changed();
+    },
     onSaved: ([info]) => (info === undefined ? null : shown(info)),
-    onRefused: (error, [current = write]) => {
+    onRefused: (error) => {
       const code = codeOf(error);
-      if (current.visibility === "model" || code === "internal") throw error;
-      throw new ByrefError(
-        code,
-        `What was written to $${name} could not be saved, and is guarded.`,
-      );
+      if (visibility === "model" || code === "internal") throw error;
+      const message = `What was written to $${name} could not be saved, and is guarded.`;
+      throw new ByrefError(code, message);
     },
   };
 }
