@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { ByrefError, codeOf, requireAtMost } from "../../../src/errors.ts";
-import type {
-  editedValues} from "../../../src/internal-tool.ts";
+import type { editedValues } from "../../../src/internal-tool.ts";
 import {
   saveTargets,
   scopes,
