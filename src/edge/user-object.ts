@@ -36,8 +36,8 @@ export async function userValuesIn(
     requireName(about.name);
     const { store } = context.wake();
     const written = { ...about, value: parsedJson(json), keepsVersion: true };
-    const save = guardedWrite({ store, call: {} }, written, () => null);
-    await saveStaged(store, () => stageAll(save));
+    const save = () => guardedWrite({ store, call: {} }, written, () => null);
+    await saveStaged(store, () => stageAll(save()));
     await context.settle();
   }
   const { store } = context;

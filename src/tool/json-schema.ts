@@ -15,7 +15,7 @@ import { isObject, type Json, typeOfJson } from "../value/json.ts";
 export type Definition = JSONSchema7 | boolean;
 
 /** Keywords that hold one schema, or a list of schemas. */
-export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
+const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
   "additionalItems additionalProperties allOf anyOf contains else if items not oneOf prefixItems propertyNames then unevaluatedItems unevaluatedProperties".split(
     " ",
   ),
@@ -57,23 +57,13 @@ export const LIST_KEYWORDS: ReadonlySet<string> = new Set(
   "allOf anyOf oneOf prefixItems".split(" "),
 );
 
-/**
- * Returns the schema without the keywords that `isLeftOut` names, also in the schemas that it holds. The rest
- * accepts at least as much: schemas that narrow, like that of `not`, stay whole.
- */
-export function withoutKeywords(
-  schema: JSONSchema7,
-  isLeftOut: (keyword: string, held: unknown) => boolean,
-): JSONSchema7 {
-  const kept = Object.entries(schema).filter(([keyword, held]) => !isLeftOut(keyword, held));
-  return mapSubschemas(Object.fromEntries(kept), (inner, keyword) =>
-    typeof inner === "boolean" || NARROWING.has(keyword)
-      ? inner
-      : withoutKeywords(inner, isLeftOut),
-  );
+/** Returns the schema with `anyOf` in place of `oneOf`, which forbids what fits several: alternatives that accept more may overlap. */
+export function withoutOneOf({ oneOf, ...schema }: JSONSchema7): JSONSchema7 {
+  if (!Array.isArray(oneOf)) return schema;
+  if (schema.anyOf === undefined) return { ...schema, anyOf: oneOf };
+  const { allOf } = schema;
+  return { ...schema, allOf: [...(Array.isArray(allOf) ? allOf : []), { anyOf: oneOf }] };
 }
-
-const NARROWING: ReadonlySet<string> = new Set(["contains", "if", "not", "oneOf", "propertyNames"]);
 
 /** Combines the schemas that apply to one value into one result. */
 export interface SchemaFold<Result> {
@@ -234,4 +224,48 @@ export function takesTextOnly(
   const types = typesAt(place, schema);
   const type = typeOfJson(value);
   return types.has("string") && !types.has(type === "number" ? "integer" : type);
+}
+
+/**
+ * Maps the scalars of a value by the schemas of their places. A list or object in place of one is mapped, too. Parts
+ * without a change are shared. Cost: linear.
+ */
+export function mapScalars(
+  input: unknown,
+  root: JSONSchema7,
+  map: (scalar: unknown, at: Definition) => unknown,
+): unknown {
+  // Each place of the schema is looked up once, although lists have many elements.
+  const below = new Map<Definition, Map<string | number, Definition>>();
+  const placeBelow = (key: string | number, at: Definition): Definition => {
+    const known = below.get(at) ?? new Map<string | number, Definition>();
+    below.set(at, known);
+    const found = known.get(key) ?? schemaAt(key, at, root);
+    known.set(key, found);
+    return found;
+  };
+  const walk = (value: unknown, at: Definition): unknown => {
+    if (at === true) return value;
+    const held = Array.isArray(value) || isObject(value) ? value : map(value, at);
+    // Elements after the first hundred have the same schema, also of a tuple.
+    if (Array.isArray(held))
+      return mapShared(held, (inner, index) => walk(inner, placeBelow(Math.min(index, 100), at)));
+    if (!isObject(held)) return held;
+    const entries = Object.entries(held);
+    const mapped = mapShared(entries, (entry): [string, unknown] => {
+      const [key, inner] = entry;
+      const made = walk(inner, placeBelow(key, at));
+      return made === inner ? entry : [key, made];
+    });
+    return mapped === entries ? held : Object.fromEntries(mapped);
+  };
+  return walk(input, root);
+}
+
+function mapShared<Item>(
+  items: readonly Item[],
+  map: (item: Item, index: number) => Item,
+): readonly Item[] {
+  const mapped = items.map(map);
+  return mapped.every((item, index) => item === items[index]) ? items : mapped;
 }

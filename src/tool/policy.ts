@@ -189,20 +189,22 @@ export async function decisionFor(
 ): Promise<Approval> {
   const { tool } = call;
   const { aliases, approval } = policies?.[tool] ?? {};
-  const own = approval === "untrusted" ? requireTrusted([tool]) : undefined;
-  const decision = await decisionBy(allOf(...[policy, own].filter((one) => one !== undefined)), {
-    ...call,
-    ...compact({ aliases }),
-    tainted: taint?.isTainted ?? false,
-  });
+  const policyOf = approval === "untrusted" ? requireTrusted([tool]) : undefined;
+  const decide = allOf(...[policy, policyOf].filter((one) => one !== undefined));
+  const tainted = taint?.isTainted ?? false;
+  let decision: Decision;
+  try {
+    decision = await decide({ ...call, ...compact({ aliases }), tainted });
+  } catch {
+    // The error's message may contain a value that the policy received.
+    decision = { deny: "the policy failed." };
+  }
   if (typeof decision === "object" && "deny" in decision) {
     return failed(new ByrefError("tool_denied", `${tool} was not allowed: ${decision.deny}`));
   }
-  if (decision !== "allow")
-    return { kind: "allowed", approval: approvalRequest(call, decision.ask) };
-  return approval === true
-    ? { kind: "allowed", approval: approvalRequest(call) }
-    : { kind: "allowed" };
+  if (decision === "allow" && approval !== true) return { kind: "allowed" };
+  const reason = decision === "allow" ? undefined : decision.ask;
+  return { kind: "allowed", approval: approvalRequest(call, reason) };
 }
 
 /** Creates a request for approval. People may see sealed values, but no secrets. */
@@ -213,15 +215,15 @@ export function approvalRequest(
   const hasSecret = references.some(({ visibility }) => visibility === "secret");
   const content = hasSecret ? input : resolved;
   const sizes = sizesOf(content);
-  const fixed = fixedIn({ content, input, references });
+  const fixed = fixedIn(content, input, references);
   return { reason, input: shownInput(content), ...compact({ sizes, fixed }) };
 }
 
-interface Shown extends Pick<PolicyCall, "input" | "references"> {
-  readonly content: Json;
-}
-
-function fixedIn({ content, input, references }: Shown): ApprovalRequest["fixed"] {
+function fixedIn(
+  content: Json,
+  input: Json,
+  references: readonly Consumed[],
+): ApprovalRequest["fixed"] {
   if (!isJsonObject(content) || !isJsonObject(input)) return undefined;
   const isGuarded = references.some(({ visibility }) => visibility !== "model");
   const fixed = Object.entries(content).flatMap(([name, value]) => {
@@ -281,15 +283,6 @@ function startOf(value: Json, room: { left: number }): Json {
     entries.push([String(key), startOf((value as JsonObject)[key] ?? null, room)]);
   }
   return isList ? entries.map(([, inner]) => inner) : Object.fromEntries(entries);
-}
-
-async function decisionBy(policy: Policy, call: PolicyCall): Promise<Decision> {
-  try {
-    return await policy(call);
-  } catch {
-    // The error's message may contain a value that the policy received.
-    return { deny: "the policy failed." };
-  }
 }
 
 /**

@@ -8,6 +8,8 @@ import type { Variables } from "../store/variable-store.ts";
 import type { Glance, Tombstone, VariableInfo } from "../store/variable.ts";
 import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";
+import { formatPath } from "../value/path.ts";
+import { problemFrom } from "../reference/reference-problem.ts";
 
 /** Limits of what a lookup returns and reveals. */
 export interface LookupOptions {
@@ -74,6 +76,21 @@ export function knownNamesOf(store: Variables): Pick<ExpandOptions, "couldBegin"
     couldBegin: (prefix) => store.couldBegin(prefix),
     isKnown: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
   };
+}
+
+/** Reads a value with `lookupInStore`. Throws the errors of references. */
+export async function readValue(
+  store: Variables,
+  reference: Reference,
+  options: LookupOptions,
+): Promise<Json> {
+  return valueOf(reference, await lookupInStore(store, options)(reference));
+}
+
+/** Returns the value that was found. Throws the errors of references. */
+export function valueOf({ name, path }: Reference, found: Found | Missing): Json {
+  if (found.found) return found.value;
+  throw problemFrom(`$${name}${formatPath(path)}`, found);
 }
 
 interface ReadState extends LookupOptions {

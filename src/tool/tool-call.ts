@@ -8,7 +8,6 @@ import { safeValidateTypes } from "@ai-sdk/provider-utils";
 import type { ToolSet } from "ai";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { Lookup } from "../reference/lookup.ts";
 import { needsIn } from "../reference/references-in.ts";
 import type { Reference } from "../reference/reference.ts";
 import { problemFrom } from "../reference/reference-problem.ts";
@@ -435,22 +434,16 @@ async function ownInput(
   const written = withoutQuotes(quoted, await jsonSchemaOf(tool, tool.name));
   const checked = await checkInput(tool, written, { unresolved: [], readonly: false });
   const found = new Set<string>();
-  const add = (name: string) => {
-    if (stores.some((from) => from.glance(name) !== undefined)) found.add(name);
-  };
-  for (const text of namedIn(tool, written, options)) {
-    add(nameIn(text));
-    const target = store.user && orElse(() => targetIn(text), undefined);
-    const at = target && (await locateReference(target, store));
-    if (at !== undefined && "name" in at) add(at.name);
-  }
-  const addName: Lookup = async (reference) => {
-    const at = await locateReference(reference, store);
-    if ("name" in at) add(at.name);
-    return { found: true, value: "" };
-  };
   // An input with too many references fails when the tool runs.
-  await resolveReferences(written, addName, compact({ syntaxes })).catch(() => undefined);
+  const references = needsIn(written, syntaxes).flatMap((need) => need.references);
+  const named = namedIn(tool, written, options).map((text) =>
+    orElse<Reference>(() => targetIn(text), { name: nameIn(text), path: [] }),
+  );
+  for (const reference of [...named, ...references]) {
+    const at = await locateReference(reference, store);
+    if ("name" in at && stores.some((from) => from.glance(at.name) !== undefined))
+      found.add(at.name);
+  }
   const names = [...found];
   // An approval covers the current versions of the variables that the tool will read.
   const versions = names.map((name) => [
@@ -677,19 +670,18 @@ class FinishedCall {
 
   /** See `Done`. The errors of saving a guarded result are reduced to their codes. */
   async stage(): Promise<PreparedWrite<Saved>> {
-    try {
-      const { commit, discard } = await this.#stage();
-      const reporting = () => {
-        try {
-          return commit();
-        } catch (error) {
-          throw this.#reported(error);
-        }
-      };
-      return { commit: reporting, discard };
-    } catch (error) {
+    const report = (error: unknown): never => {
       throw this.#reported(error);
-    }
+    };
+    const { commit, discard } = await this.#stage().catch(report);
+    const commitReporting = () => {
+      try {
+        return commit();
+      } catch (error) {
+        return report(error);
+      }
+    };
+    return { commit: commitReporting, discard };
   }
 
   #reported(error: unknown): unknown {
@@ -832,22 +824,38 @@ interface Saving extends Pick<OutputOptions, "inlineChars" | "keptInput" | "note
  */
 export function saveAt(saving: Saving, options: WrapOptions): StagedWrites<Saved> {
   const { write, places, call } = saving;
-  const { store } = options;
+  const { store, owner, untrusted, taint } = options;
+  const hidesUntrusted = untrusted === "hide";
   const keeps = call.remakes === true ? { keepsMetadata: true, keepsVersion: true } : {};
-  const placedWrites = places.map(({ name, path, run: owner }): Write => {
-    return { ...write, ...keeps, name, path, ...compact({ run: owner }) };
+  const placedWrites = places.map(({ name, path, run: owningRun }): Write => {
+    return { ...write, ...keeps, name, path, ...compact({ run: owningRun }) };
   });
   const [first = write, ...others] = placedWrites;
   const own = [first, ...others].map((one) => ownedBy(call.scope, one));
   const kept = keptWrite(first, { call, places, value: jsonOf(write.value) }, store);
   const isKept = (one: Write | undefined) => kept !== undefined && one?.name === kept.name;
+  const path = places[0]?.path ?? [];
   return {
     store,
     writes: kept === undefined ? own : [...(places.length === 0 ? [] : own), kept],
     check: () => requireReplaced(places, call, store),
     onSaved: (infos, all) => {
-      const about = { ...saving, value: all[0]?.value, isKept: isKept(all.at(-1)) };
-      return savedOf(about, infos, options);
+      const [info] = infos;
+      if (info === undefined) throw new ByrefError("internal", "A result is saved somewhere.");
+      if (owner !== undefined) for (const { name } of infos) store.holds.hold(owner, name);
+      const json = jsonOf(all[0]?.value);
+      const named = { ...info, name: writtenName(info.name, store, call.scope) ?? info.name };
+      const about = path.length > 0 && json !== undefined ? partInfo(named, json) : named;
+      const output = toolOutput(about, json, { ...saving, path, hidesUntrusted });
+      if ("untrusted" in output) taint?.add();
+      const saved = { info, output, places: places.map(({ source }) => source) };
+      if (call.keepAs === undefined) return saved;
+      const last = isKept(all.at(-1)) ? infos.at(-1) : undefined;
+      return {
+        ...saved,
+        shown: shownResult(last ?? about, json),
+        ...compact({ kept: last?.name }),
+      };
     },
     onRefused: (error, current) => {
       const isTooLarge = codeOf(error) === "limit_exceeded";
@@ -869,34 +877,6 @@ function refusedOf(write: Write, error: unknown, { untrusted, taint }: WrapOptio
   return { output, ...(visibility === "model" ? {} : { shown: { visibility } }) };
 }
 
-interface SavedValue extends Omit<Saving, "write"> {
-  readonly value: Json | Content | undefined;
-  /** True if the last variable keeps a plan's result. */
-  readonly isKept: boolean;
-}
-
-function savedOf(
-  saving: SavedValue,
-  infos: readonly VariableInfo[],
-  { store, owner, untrusted, taint }: WrapOptions,
-): Saved {
-  const { value, places, isKept } = saving;
-  const { scope, keepAs } = saving.call;
-  const [info] = infos;
-  if (info === undefined) throw new ByrefError("internal", "A result is saved somewhere.");
-  if (owner !== undefined) for (const { name } of infos) store.holds.hold(owner, name);
-  const json = jsonOf(value);
-  const path = places[0]?.path ?? [];
-  const named = { ...info, name: writtenName(info.name, store, scope) ?? info.name };
-  const about = path.length > 0 && json !== undefined ? partInfo(named, json) : named;
-  const output = toolOutput(about, json, { ...saving, path, hidesUntrusted: untrusted === "hide" });
-  if ("untrusted" in output) taint?.add();
-  const saved = { info, output, places: places.map(({ source }) => source) };
-  if (keepAs === undefined) return saved;
-  const kept = isKept ? infos.at(-1) : undefined;
-  return { ...saved, shown: shownResult(kept ?? about, json), ...compact({ kept: kept?.name }) };
-}
-
 /** Writes that are saved together, or none of them. */
 export interface StagedWrites<Result> {
   readonly store: Variables;
@@ -907,11 +887,6 @@ export interface StagedWrites<Result> {
    * since.
    */
   readonly check: () => void;
-  /**
-   * Gives the write its required visibility, which depends on the current variable. Default: the write's
-   * own.
-   */
-  readonly guard?: (write: Write) => Write;
   /** Called with the saved variables, as part of the commit. */
   readonly onSaved: (infos: readonly VariableInfo[], writes: readonly Write[]) => Result;
   /** Returns other writes for refused ones, or a result without a saved value; or throws the error to report. */
@@ -923,9 +898,8 @@ export interface StagedWrites<Result> {
 
 /** Stages writes. Call it again if the commit throws `conflict`. */
 export async function stageAll<Result>(save: StagedWrites<Result>): Promise<PreparedWrite<Result>> {
-  const { store, check, guard = (write: Write) => write, onSaved, onRefused } = save;
+  const { store, writes, check, onSaved, onRefused } = save;
   check();
-  const writes = save.writes.map(guard);
   const replacementFor = (error: unknown): (() => Result) | undefined => {
     const refusal = onRefused(error, writes);
     if ("result" in refusal) return refusal.result;
@@ -940,7 +914,6 @@ export async function stageAll<Result>(save: StagedWrites<Result>): Promise<Prep
   }
   const commit = () => {
     check();
-    if (writes.some((write) => guard(write).visibility !== write.visibility)) throw changed();
     let infos: readonly VariableInfo[];
     try {
       infos = prepared.commit();
@@ -955,7 +928,8 @@ export async function stageAll<Result>(save: StagedWrites<Result>): Promise<Prep
   return { commit, discard: prepared.discard };
 }
 
-function changed(): ByrefError {
+/** The error of a commit that has to be staged again. */
+export function changed(): ByrefError {
   return new ByrefError("conflict", "The target has changed; prepare it again.");
 }
 

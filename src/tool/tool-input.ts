@@ -8,10 +8,8 @@ import * as z from "zod";
 import {
   canonicalJson,
   copyJson,
-  isJsonArray,
   isJsonObject,
   isObject,
-  isScalar,
   type Json,
   type JsonArray,
   jsonIn,
@@ -31,7 +29,7 @@ import { charsOf } from "../value/json-text.ts";
 import { toHex } from "../value/encoding.ts";
 import { requireJson } from "../value/require-json.ts";
 import { shapeOf } from "../value/shape.ts";
-import { typesAt } from "./json-schema.ts";
+import { mapScalars, typesAt, typesIn } from "./json-schema.ts";
 import { Labels } from "../store/labels.ts";
 import { automaticBase } from "../store/names.ts";
 import type { Failed, ToolPolicy } from "./policy.ts";
@@ -144,31 +142,17 @@ export function misfitHint(
  * Returns the input with a list or object in place of a text that is its JSON, where the schema takes no text: some
  * models write each list in quotes. Parts without a change are shared. Cost: linear.
  */
-export function withoutQuotes(
-  value: Json,
-  schema: JSONSchema7,
-  place: readonly (string | number)[] = [],
-): Json {
-  if (typeof value === "string") {
-    const inner = /^\s*[[{]/u.test(value) ? jsonIn(value) : undefined;
-    if (inner === undefined) return value;
-    const types = typesAt(place, schema);
-    if (types.has("string") || !types.has(typeOfJson(inner))) return value;
+export function withoutQuotes(value: Json, schema: JSONSchema7): Json {
+  const unquoted = mapScalars(value, schema, (text, at) => {
+    const inner = typeof text === "string" && /^\s*[[{]/u.test(text) ? jsonIn(text) : undefined;
+    if (inner === undefined) return text;
+    const types = typesIn(at, schema);
+    if (types.has("string") || !types.has(typeOfJson(inner))) return text;
     requireJson(inner);
-    return withoutQuotes(inner, schema, place);
-  }
-  if (isScalar(value)) return value;
-  const inner = (part: Json, step: string | number) =>
-    withoutQuotes(part, schema, [...place, step]);
-  if (isJsonArray(value)) {
-    const parts = value.map(inner);
-    return parts.every((part, index) => part === value[index]) ? value : parts;
-  }
-  const entries = Object.entries(value).map(([key, part]): [string, Json] => [
-    key,
-    inner(part, key),
-  ]);
-  return entries.every(([key, part]) => part === value[key]) ? value : Object.fromEntries(entries);
+    return inner;
+  });
+  // JSON in place of a text.
+  return unquoted as Json;
 }
 
 /** Returns the input with the numbers that a double does not give back as the tool takes them. */

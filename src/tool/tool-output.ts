@@ -140,14 +140,10 @@ export function toolOutput(
 }
 
 /** Returns the fields of a guarded variable that a model may see beside its name; undefined if it is not guarded. */
-export function guardedView({
-  visibility,
-  type,
-  count,
-  flags,
-}: Pick<VariableInfo, "visibility" | "type" | "count" | "flags">):
-  | Pick<GuardedHandle, "visibility" | "type" | "count">
-  | undefined {
+export function guardedView(
+  info: Pick<VariableInfo, "visibility" | "type" | "count" | "flags">,
+): Pick<GuardedHandle, "visibility" | "type" | "count"> | undefined {
+  const { visibility, type, count, flags } = info;
   if (visibility === "model") return undefined;
   // A model that chooses the computation could read data through its result's type and count.
   const isDerived = visibility === "secret" || flags?.includes("derived") === true;
@@ -323,11 +319,10 @@ export interface TypedPath {
  * Returns paths for a next call, by the value's shape: of records a column that finds one, a numeric one, and a slice;
  * keys of an object; the start of a text.
  */
-export function tryPaths({
-  type,
-  count,
-  shape,
-}: Pick<VariableInfo, "type" | "count" | "shape">): readonly TypedPath[] {
+export function tryPaths(
+  info: Pick<VariableInfo, "type" | "count" | "shape">,
+): readonly TypedPath[] {
+  const { type, count, shape } = info;
   if (count === 0) return [];
   if (type === "string") return [{ path: [{ to: 500 }] }];
   const parsed = parseShape(shape);

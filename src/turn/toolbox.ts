@@ -1,6 +1,6 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
-import type { RecordEdits } from "../tool/edit/edited-value.ts";
+import type { RecordEdits } from "../tool/edit/edit-variable.ts";
 import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";

@@ -152,6 +152,10 @@ const rules: readonly Rule[] = [
     },
   ],
   [
+    /edits\.\d\.replace: Invalid input: expected string/u,
+    (call) => withEdit(call, { replace: "" }),
+  ],
+  [
     /: ([\w.]+): Invalid input: expected (\w+), received/u,
     (call, key, type) => set(call, key, EXAMPLES[type] ?? null),
   ],
@@ -190,7 +194,6 @@ const rules: readonly Rule[] = [
     /JSON Patch: \[\{op, path, value\}\]/u,
     (call) => patched(call, { op: "add", path: "/added", value: 1 }),
   ],
-  [/needs find and replace/u, (call) => withEdit(call, { replace: "" })],
   [
     /edits is empty\. All edits of a call are \{find, replace, all\?\}/u,
     (call) => withEdit(call, { find: "one", replace: "1" }),

@@ -24,6 +24,8 @@ type Shown = { readonly output: Json; readonly untrusted: boolean };
 
 interface ToolsOptions extends VariableToolsOptions {
   readonly hidesUntrusted?: boolean;
+  /** Default: the runtime's own. */
+  readonly tools?: readonly RuntimeTool[];
 }
 
 /** Returns the context that the runtime gives a tool outside of runs. */
@@ -52,7 +54,7 @@ export class Tools {
   constructor(store: VariableStore, options: ToolsOptions = {}) {
     this.store = store;
     this.#hidesUntrusted = options.hidesUntrusted ?? false;
-    this.#tools = variableTools(options);
+    this.#tools = options.tools ?? variableTools(options);
   }
 
   /** Returns what the call shows, without executing its deferred work. */

@@ -10,15 +10,16 @@ import type { RuntimeTool } from "../../src/tool/runtime-tool.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import { readVariable } from "../../src/tool/variables/read-variable.ts";
 import { searchVariable } from "../../src/tool/variables/search-variable.ts";
+import type { SandboxJob } from "../../packages/code/src/sandbox.ts";
 import { wrapRuntimeTool, wrapTool } from "../../src/tool/tool-call.ts";
 import { parsePath } from "../../src/reference/grammar.ts";
 import type { Json } from "../../src/value/json.ts";
 import { closeAll, migratedSql, type WatchedSql } from "../store/watched-sql.ts";
 import { type DoneWork, workOf } from "../support/count-work.ts";
+import { listOf as list, MAX_INPUT_CHARS } from "../support/long-inputs.ts";
+import { fakeTool, runCode } from "../support/run-code.ts";
+import { scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { call } from "../support/wrapped.ts";
-
-/** Maximum length of an input. */
-const MAX_INPUT_CHARS = 65_536;
 
 /**
  * Bounds of the work for any input. A value that is being read when the budget ends is read to its end. Read
@@ -69,8 +70,6 @@ beforeAll(async () => {
 
 afterAll(closeAll);
 
-const list = (count: number, write: (n: number) => string) =>
-  Array.from({ length: count }, (_, n) => write(n));
 /** Joins as many texts as fit into an input. */
 const filled = (write: (n: number) => string, between = " ") => {
   const texts: string[] = [];
@@ -118,6 +117,44 @@ const refusable = async (act: () => unknown) => {
 const object = (values: readonly string[]) =>
   Object.fromEntries(values.map((value, n) => [`k${n}`, value]));
 
+/** The longest possible code, which is stored with each variable that it creates. */
+const code = "x".repeat(limits.maxPieceChars);
+
+const inCode = (script: (job: SandboxJob) => Promise<object>, tools = [] as const) =>
+  runCode(scriptedSandbox(script), code, { store, variables: ["a", "b"], tools });
+
+const reading = (path: (n: number) => string) =>
+  inCode(async ({ read }) => {
+    for (let n = 0; n < 2_000; n++) {
+      const answer = await read("ab"[n % 2] ?? "", path(n));
+      if ("error" in answer && answer.error.includes("maxRunReadWork")) return {};
+    }
+    throw new Error("Nothing ended it.");
+  });
+
+const assigning = (names: number) =>
+  inCode(async () => ({ assigned: list(names, (n) => `v${n}`).map((name) => [name, "1"]) }));
+
+const tooMany = async () => {
+  const before = store.count();
+  expect(await assigning(10_000)).toMatchObject({ code: "limit_exceeded" });
+  expect(store.count()).toBe(before);
+};
+
+const calling = async () => {
+  const value = "r".repeat(1_000_000);
+  const made = fakeTool(store, { name: "make" }, () => value);
+  await runCode(
+    scriptedSandbox(async ({ call }) => {
+      for (let n = 0; n < 1_000; n++) await call("make", JSON.stringify({ n }));
+      return {};
+    }),
+    code,
+    { store, tools: [made] },
+  );
+  expect(made.inputs).toHaveLength(limits.maxBatchItems);
+};
+
 const slices = "[0:]".repeat(120);
 
 const inputs: readonly (readonly [what: string, act: () => unknown])[] = [
@@ -159,6 +196,10 @@ const inputs: readonly (readonly [what: string, act: () => unknown])[] = [
     () => runtime(searchVariable(), { name: "rows", path: `[*].t${slices}`, query: "zzz" }),
   ],
   [
+    "search: a long literal",
+    () => runtime(searchVariable(), { name: "text", query: `x${"é€x ".repeat(49)}` }),
+  ],
+  [
     "read: a projection of projections",
     () => runtime(readVariable, { name: "rows", path: "[*].t[*][*]" }),
   ],
@@ -172,4 +213,30 @@ it.each(inputs)("%s: an input of 64 KiB to a full store does bounded work", asyn
     ([kind, most]) => done[kind as keyof DoneWork] > most,
   );
   expect({ wrong, done }).toEqual({ wrong: [], done });
+});
+
+const codeInputs: readonly (readonly [what: string, most: number, act: () => Promise<unknown>])[] =
+  [
+    [
+      "reads of parts of alternating variables",
+      limits.maxRunReadWork + limits.maxJsonBytes,
+      () => reading(() => ".y"),
+    ],
+    [
+      "reads of long parts",
+      limits.maxRunReadWork + limits.maxJsonBytes,
+      () => reading((n) => `.x[${n}:12000000]`),
+    ],
+    [
+      "as many variables as it may make",
+      3 * limits.maxListedVariables * limits.maxPieceChars,
+      () => assigning(limits.maxListedVariables),
+    ],
+    ["more variables than it may make", 1_000_000, tooMany],
+    ["1,000 calls of a tool", limits.maxBatchItems * 5_000_000, calling],
+  ];
+
+it.each(codeInputs)("code does bounded work: %s", async (_, most, act) => {
+  const done = await workOf(sql, act);
+  expect(Math.max(...Object.values(done))).toBeLessThanOrEqual(most);
 });

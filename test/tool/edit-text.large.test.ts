@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { EditedText } from "../../src/tool/edit/edited-value.ts";
+import { EditedText } from "../../src/tool/edit/edit-variable.ts";
 
 it("a text of 50 MB is edited in 16 MiB of memory", async () => {
   const { chars, mostBytes, more } = await editedMemory();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EditedText } from "../../src/tool/edit/edited-value.ts";
+import { EditedText } from "../../src/tool/edit/edit-variable.ts";
 import type { Replacement } from "../../src/value/text-edit.ts";
 import { slow } from "../support/slow.ts";
 import { applyPatch } from "diff";

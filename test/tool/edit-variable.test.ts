@@ -3,7 +3,7 @@ import { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { Json } from "../../src/value/json.ts";
 import { callTool, outputOf } from "../support/runtime-tool-calls.ts";
-import { failureOf } from "../support/wrapped.ts";
+import { failureOf, storeWith } from "../support/wrapped.ts";
 import { diffsOfEdited } from "../../src/tool/edit/edited-diffs.ts";
 import { slow } from "../support/slow.ts";
 
@@ -56,8 +56,7 @@ describe("edit_variable", () => {
   ])(
     "keeps the line ends of a text, and half of a character: %j, %j",
     async (text, [find, replace], after) => {
-      const store = new MemoryStore();
-      await store.save({ name: "lines", value: "x\ny" });
+      const store = await storeWith({ lines: "x\ny" });
       await store.save({ name: "page", value: text });
       await store.save({ name: "doc", value: { page: text } });
       for (const name of ["page", "doc.page"]) {
@@ -74,9 +73,7 @@ describe("edit_variable", () => {
     ["a", "\ude00"],
     ["a", "$half"],
   ])("refuses half of an emoji: %j, %j", async (find, replace) => {
-    const store = new MemoryStore();
-    await store.save({ name: "half", value: "\ud83d" });
-    await store.save({ name: "page", value: "a 😀" });
+    const store = await storeWith({ half: "\ud83d", page: "a 😀" });
     const failure = await refused(store, { name: "page", edits: [{ find, replace }] });
     expect(failure).toMatchObject({
       code: "invalid_tool_input",
@@ -88,8 +85,7 @@ describe("edit_variable", () => {
   });
 
   it("saves the result under another name, and leaves the variable", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "page", value: "a b" });
+    const store = await storeWith({ page: "a b" });
     const input = { name: "page", edits: [{ find: "a", replace: "c" }], saveAs: "page_2" };
     expect(await edit(store, input)).toMatchObject({ $var: "page_2", version: 1 });
     expect([await store.read("page"), await store.read("page_2")]).toEqual(["a b", "c b"]);
@@ -97,8 +93,7 @@ describe("edit_variable", () => {
   });
 
   it("resolves references in all values, and joins their labels", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "page", value: "Dear NAME, TABLE" });
+    const store = await storeWith({ page: "Dear NAME, TABLE" });
     await store.save({ name: "who", value: { name: "Ann" }, sources: ["mcp:crm"], trusted: false });
     await store.save({ name: "word", value: "NAME" });
     const edits = [
@@ -114,9 +109,7 @@ describe("edit_variable", () => {
   });
 
   it("applies a JSON Patch, even to a part", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "doc", value: { list: [1, 2], text: "a" } });
-    await store.save({ name: "n", value: [7] });
+    const store = await storeWith({ doc: { list: [1, 2], text: "a" }, n: [7] });
     const edits = [
       { op: "test", path: "/text", value: "a" },
       { op: "add", path: "/list/-", value: "$n[0]" },
@@ -137,9 +130,7 @@ describe("edit_variable", () => {
   });
 
   it("makes all edits or none", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "page", value: "a b" });
-    await store.save({ name: "doc", value: { a: 1 } });
+    const store = await storeWith({ page: "a b", doc: { a: 1 } });
     const text = [
       { find: "a", replace: "c" },
       { find: "a", replace: "d" },
@@ -177,15 +168,12 @@ describe("edit_variable", () => {
     [{ edits: [{ find: "a", replace: "b" }], saveAs: "input" }, "bad_name"],
     [{ edits: Array.from({ length: 101 }, () => ({ find: "a", replace: "a" })) }, "limit_exceeded"],
   ])("refuses %j", async (input, code) => {
-    const store = new MemoryStore();
-    await store.save({ name: "page", value: "a b" });
-    await store.save({ name: "doc", value: { a: 1 } });
+    const store = await storeWith({ page: "a b", doc: { a: 1 } });
     expect(await refused(store, { name: "page", ...input })).toMatchObject({ code });
   });
 
   it("refuses copies of copies before they fill the memory", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "doc", value: { a: 1 } });
+    const store = await storeWith({ doc: { a: 1 } });
     const edits = Array.from({ length: 99 }, (_, n) => ({ op: "copy", from: "", path: `/${n}` }));
     const test = { op: "test", path: "", value: 1 };
     expect(await refused(store, { name: "doc", edits: [...edits, test] })).toMatchObject({
@@ -196,8 +184,7 @@ describe("edit_variable", () => {
   });
 
   it("fails if the variable has changed before the result is saved", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "page", value: "a b" });
+    const store = await storeWith({ page: "a b" });
     const input = { name: "page", edits: [{ find: "a", replace: "c" }] };
     const { ran } = await callPrepared(store, input);
     await store.save({ name: "page", value: "new" });
@@ -207,8 +194,7 @@ describe("edit_variable", () => {
 
   describe("with guarded values", () => {
     async function sealedStore() {
-      const store = new MemoryStore();
-      await store.save({ name: "page", value: "name: X, mail: Y" });
+      const store = await storeWith({ page: "name: X, mail: Y" });
       await store.save({ name: "sealed", value: { name: "Ann Secret" }, visibility: "sealed" });
       await store.save({ name: "key", value: "k-123", visibility: "secret" });
       return store;
@@ -236,17 +222,18 @@ describe("edit_variable", () => {
 
     it("does not search or test for them", async () => {
       const store = await sealedStore();
-      const messages = new Set<unknown>();
+      const failures = new Set<Awaited<ReturnType<typeof refused>>>();
       for (const reference of ["$sealed.name", "$sealed.none", "x $sealed[0]"]) {
         const edits = [{ find: reference, replace: "" }];
-        messages.add((await refused(store, { name: "page", edits, saveAs: "p2" }))?.message);
+        failures.add(await refused(store, { name: "page", edits, saveAs: "p2" }));
       }
       await store.save({ name: "doc", value: { a: 1 } });
       for (const value of ["$sealed.name", "$sealed.none"]) {
         const edits = [{ op: "test", path: "/a", value }];
-        messages.add((await refused(store, { name: "doc", edits, saveAs: "p2" }))?.message);
+        failures.add(await refused(store, { name: "doc", edits, saveAs: "p2" }));
       }
-      expect([...messages]).toHaveLength(1);
+      const said = new Set(Array.from(failures, (one) => `${one?.code}: ${one?.message}`));
+      expect([...said]).toEqual([expect.stringMatching(/^variable_sealed: .* withheld/u)]);
       expect(store.info("p2")).toBeUndefined();
     });
 
@@ -315,8 +302,7 @@ describe("edit_variable", () => {
   });
 
   it("restores earlier versions with undo", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "page", value: "a" });
+    const store = await storeWith({ page: "a" });
     for (const [find, replace] of [
       ["a", "b"],
       ["b", "c"],
@@ -351,9 +337,10 @@ describe("edit_variable", () => {
   });
 
   it("marks a text as composed if an edit puts a URL together", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "page", value: "![x](https://a.example/?q=X) and https://b.example" });
-    await store.save({ name: "who", value: "Ann" });
+    const store = await storeWith({
+      page: "![x](https://a.example/?q=X) and https://b.example",
+      who: "Ann",
+    });
     await edit(store, { name: "page", edits: [{ find: "and", replace: "or" }], saveAs: "plain" });
     expect(store.info("plain")?.flags).toBeUndefined();
     await edit(store, { name: "page", edits: [{ find: "=X", replace: "=$who" }] });

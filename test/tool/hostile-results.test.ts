@@ -104,12 +104,6 @@ async function* unending(): AsyncGenerator<number> {
  */
 const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: string]>> = {
   "a function": [() => () => 1, "bad_value"],
-  "a Map with keys of the same text": [
-    () => new Map([1, "1"].map((key) => [key, 1] as const)),
-    "bad_value",
-  ],
-  "a WeakMap": [() => new WeakMap(), "bad_value"],
-  "a getter that throws": [() => throwingAt("a"), "bad_value"],
   "a getter for bytes that throws": [() => throwingAt("bytes"), "tool_failed"],
   "a Proxy that throws": [() => closedProxy(), "tool_failed"],
   "a Proxy that has been revoked": [() => revoked(), "tool_failed"],

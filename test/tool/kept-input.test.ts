@@ -2,14 +2,14 @@ import type { ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { Labels, Taint } from "../../src/store/labels.ts";
-import { MemoryStore } from "../../src/store/memory-store.ts";
+import type { MemoryStore } from "../../src/store/memory-store.ts";
 import { editVariable } from "../../src/tool/edit/edit-variable.ts";
 import { wrapRuntimeTool, wrapTool } from "../../src/tool/tool-call.ts";
 import type { AnyTool, CallOptions, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "../support/turn.ts";
-import { call, run } from "../support/wrapped.ts";
+import { call, run, storeWith } from "../support/wrapped.ts";
 
 const LONG = "x".repeat(1_000);
 const input = { path: "a.txt", text: `${LONG} colour` };
@@ -28,8 +28,7 @@ function fileTool(written: Json[]): AnyTool {
 
 async function files(options: Partial<WrapOptions> = {}) {
   const written: Json[] = [];
-  const store = new MemoryStore();
-  await store.save({ name: "note", value: "a note" });
+  const store = await storeWith({ note: "a note" });
   await store.save({ name: "seal", value: "sealed", visibility: "sealed" });
   const wrapped = await wrapTool("write_file", fileTool(written), { ...options, store });
   const send = async (given: Json, about: Partial<CallOptions> = {}) => {

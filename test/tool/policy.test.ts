@@ -98,32 +98,21 @@ describe("a policy", () => {
   });
 });
 
-const ask: Policy = () => ({ ask: "1" });
-const askToo: Policy = () => ({ ask: "2" });
-const deny: Policy = () => ({ deny: "no." });
-const allow: Policy = () => "allow";
-const of = async (...policies: Policy[]) =>
-  allOf(...policies)({ tool: "t", input: 1, resolved: 1, references: [], tainted: false });
-
 it("several policies are as strict as the strictest", async () => {
+  const [ask, askToo]: Policy[] = [() => ({ ask: "1" }), () => ({ ask: "2" })];
+  const [deny, allow]: Policy[] = [() => ({ deny: "no." }), () => "allow"];
+  const of = async (...policies: readonly (Policy | undefined)[]) =>
+    allOf(...policies.filter((one) => one !== undefined))({
+      tool: "t",
+      input: 1,
+      resolved: 1,
+      references: [],
+      tainted: false,
+    });
   expect(await of()).toBe("allow");
   expect(await of(allow, allow)).toBe("allow");
   expect(await of(allow, ask, askToo, allow)).toEqual({ ask: "1" });
   expect(await of(ask, deny, allow)).toEqual({ deny: "no." });
-});
-
-const policy = requireTrusted(["send_*", "pay"]);
-const decide = (tool: string, { trusted = true, tainted = false } = {}) =>
-  policy({
-    tool,
-    input: 1,
-    resolved: 1,
-    references: [{ name: "x", visibility: "model", sources: ["mcp:web"], trusted }],
-    tainted,
-  });
-
-it("requireTrusted asks when the model has read untrusted data", async () => {
-  expect(await decide("pay", { tainted: true })).toMatchObject({ ask: expect.any(String) });
 });
 
 const asking = async (needsApproval: unknown, input: Json) => {

@@ -125,8 +125,7 @@ describe("a result that exceeds the quota", () => {
 });
 
 it("a result for a place that it does not fit is an error that names what is in the way", async () => {
-  const store = new MemoryStore();
-  await store.save({ name: "text", value: "a text" });
+  const store = await storeWith({ text: "a text" });
   const saving = save(1, { store, calling: { saveTo: saveTargetIn("$text.b") } });
   await expect(saving).rejects.toMatchObject({
     code: "bad_value",
@@ -135,14 +134,26 @@ it("a result for a place that it does not fit is an error that names what is in 
 });
 
 it("a result for a place that it does not fit reveals nothing of a variable that has become guarded", async () => {
-  const store = new MemoryStore();
-  await store.save({ name: "text", value: "a text" });
+  const store = await storeWith({ text: "a text" });
   const saveTo = saveTargetIn("$text.b");
   const act = tool({ inputSchema: z.any(), execute: () => 1 });
   const ran = await run(await wrapTool("act", act, { store }), {}, { ...call, saveTo });
   await store.save({ name: "text", value: "a text", visibility: "sealed" });
   const saving = async () => ran.kind === "done" && ran.save();
   await expect(saving()).rejects.toMatchObject({ code: "variable_sealed" });
+});
+
+it("a secret result for a part of a run's variable is refused before the tool runs", async () => {
+  const store = await storeWith({ key: "k" });
+  await store.save({ name: "key", value: "k", visibility: "secret" });
+  let runs = 0;
+  const act = tool({ inputSchema: z.any(), execute: () => ++runs });
+  const policies = { act: { secrets: ["key"] } };
+  const { operator, places } = saveTargetIn("†state.a");
+  const saveTo = { operator, places: places.map((place) => ({ ...place, run: "r1" })) };
+  const wrapped = await wrapTool("act", act, { store, policies });
+  const ran = await run(wrapped, { k: "$key" }, { ...call, saveTo });
+  expect([ran.kind === "failed" ? ran.code : "done", runs]).toEqual(["variable_secret", 0]);
 });
 
 it("the variable of a result is a handle above the tool's own limit for shown results", async () => {

@@ -19,7 +19,6 @@ import {
   type stores,
 } from "../../../src/internal.ts";
 import type { Json, Reference } from "../../../src/references.ts";
-import type { VariableInfo } from "../../../src/runtime.ts";
 
 export interface CodeRunOptions {
   readonly sandbox: Sandbox;
@@ -74,14 +73,23 @@ export class CodeRun {
     return text;
   }
 
+  /** The path has the syntax that follows a name in a reference. Throws the errors of a reference. */
   async #read(name: string, path: string): Promise<string> {
     this.#requireOpen();
-    const { context } = this.#options;
+    const { store, labels } = this.#options.context;
     if (!this.#names.has(name)) {
       throw new ByrefError("variable_not_found", `${name} is not among this call's variables.`);
     }
+    const { reference } = referenceTexts.wholeReference(`$${name}${path}`, [dollar]) ?? {};
+    if (reference?.name !== name) {
+      throw new ByrefError("bad_path", "A path is written as after a name: [0].total, [10:20].");
+    }
+    // All reads of a run share a total.
     const work = new LookupWork({ whole: this.#reads });
-    return readPart({ ...context, work }, name, path);
+    const text = await readText(store, reference, { labels, work });
+    work.spend(text.length);
+    requireAtMost("maxCodeCrossingChars", text.length, "Read smaller parts of it.");
+    return text;
   }
 
   async #call(name: string, inputText: string): Promise<string> {
@@ -187,17 +195,9 @@ interface CodeInputs {
 }
 
 /**
- * Checks the names before the code runs. Its errors reveal nothing about the values: `variable_not_found`,
- * `variable_evicted`, `variable_secret`, and `bad_name` for a name that cannot be an identifier in code.
+ * Reads the named variables for the sandbox. Throws `variable_not_found`, `variable_evicted`, `variable_secret`,
+ * `bad_name` for a name that cannot be an identifier in code, the errors of reading, and `limit_exceeded`.
  */
-export function requireInputs(store: stores.Variables, variables: CodeTargets): void {
-  for (const [name, target] of variables) {
-    requireCodeName(name);
-    targets.usable(store, target.name);
-  }
-}
-
-/** Reads the named variables for the sandbox. Throws the errors of reading them, and `limit_exceeded`. */
 export async function readInputs(
   { store, labels }: Pick<runtimeTools.RuntimeToolContext, "store" | "labels">,
   variables: CodeTargets,
@@ -206,49 +206,21 @@ export async function readInputs(
   const large: NamedText[] = [];
   let chars = 0;
   for (const [name, target] of variables) {
-    const glance = target.path.length === 0 ? store.glance(name) : undefined;
-    const isLarge = (glance?.bytes ?? 0) > limits.maxWholeCodeBytes;
-    const info = isLarge ? store.info(name) : undefined;
-    if (info !== undefined) {
-      large.push([name, describeLarge(name, info)]);
+    requireCodeName(name);
+    const { type, count, bytes } = targets.usable(store, target.name);
+    if (target.path.length === 0 && bytes > limits.maxWholeCodeBytes) {
+      if (type === "bytes")
+        throw new ByrefError("bad_value", `$${name} is bytes; code is given JSON and text only.`);
+      large.push([name, JSON.stringify({ type, count, bytes })]);
       continue;
     }
     const text = await readText(store, target, { labels });
     chars += text.length;
-    requireAtMost(
-      "maxCodeCrossingChars",
-      chars,
-      "Name fewer variables, or the large ones in another call.",
-    );
+    const advice = "Name fewer variables, or the large ones in another call.";
+    requireAtMost("maxCodeCrossingChars", chars, advice);
     values.push([name, text]);
   }
   return { values, large };
-}
-
-interface Reader extends Pick<runtimeTools.RuntimeToolContext, "store" | "labels"> {
-  /** Limits the work of this read; all reads of a run share a total. */
-  readonly work: LookupWork;
-}
-
-/**
- * Reads a part of a value as JSON text. The path has the syntax that follows a name in a reference. Throws
- * the errors of a reference.
- */
-async function readPart(
-  { store, labels, work }: Reader,
-  name: string,
-  path: string,
-): Promise<string> {
-  const source = `$${name}${path}`;
-  const match = dollar.match(referenceTexts.wholeView(source, 0));
-  const isWhole = match.kind === "whole" && match.end === source.length;
-  if (!isWhole || match.reference.name !== name) {
-    throw new ByrefError("bad_path", "A path is written as after a name: [0].total, [10:20].");
-  }
-  const text = await readText(store, match.reference, { labels, work });
-  work.spend(text.length);
-  requireAtMost("maxCodeCrossingChars", text.length, "Read smaller parts of it.");
-  return text;
 }
 
 /** Adds the labels of the version that is read. */
@@ -261,16 +233,6 @@ async function readText(
   const found = await lookup(reference, work);
   if (!found.found) throw referenceProblems.problemFrom(`$${reference.name}`, found);
   return JSON.stringify(found.value);
-}
-
-function describeLarge(name: string, { visibility, type, count, bytes }: VariableInfo): string {
-  if (visibility === "secret") {
-    throw referenceProblems.problemFrom(`$${name}`, { found: false, reason: "secret" });
-  }
-  if (type === "bytes") {
-    throw new ByrefError("bad_value", `$${name} is bytes; code is given JSON and text only.`);
-  }
-  return JSON.stringify({ type, count, bytes });
 }
 
 /** Reserved words, and names that the sandbox defines. */

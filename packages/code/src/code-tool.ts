@@ -1,13 +1,12 @@
 import * as z from "zod";
 import { ByrefError, codeOf, messageOf, requireAtMost } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { CodeRun, parseResult, readInputs, requireInputs } from "./code-run.ts";
+import { CodeRun, parseResult, readInputs } from "./code-run.ts";
 import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import type { Json } from "../../../src/references.ts";
 import {
   toolInputs,
   toolOutputs,
-  type wraps,
   toolCalls,
   runtimeTools,
   type toolboxes,
@@ -58,7 +57,6 @@ export function codeTool(options: CodeToolOptions): runtimeTools.RuntimeTool {
       const variables = new Map(input.variables.map(namedTarget));
       for (const { name } of variables.values()) context.labels.add(name);
       for (const name of input.outputs ?? []) requireOutputName(context.store, name);
-      requireInputs(context.store, variables);
       const run = new CodeRun({ sandbox, tools: tools(), onCall, context, timeMs }, [
         ...variables.keys(),
       ]);
@@ -86,9 +84,7 @@ function namedTarget(written: string): readonly [string, targets.Target] {
 }
 
 /** Models sometimes write a name as a reference. */
-function withoutDollar(name: string): string {
-  return name.startsWith("$") ? name.slice(1) : name;
-}
+const withoutDollar = (name: string) => name.replace(/^\$/, "");
 
 interface FinishedRun {
   readonly input: Input;
@@ -104,8 +100,7 @@ async function openResult(finished: FinishedRun): Promise<runtimeTools.RuntimeRe
   try {
     if (result.error !== undefined) throw errorFrom(result.error, consoleText, partsHint(finished));
     const writes = await writesFor(finished, result.assigned);
-    const console = consoleText === "" ? {} : { console: consoleText };
-    return { ...resultOf(finished, writes, console), untrusted };
+    return { ...resultOf(finished, writes, consoleText), untrusted };
   } catch (error) {
     const isResult = call.scope === undefined && call.saveTo === undefined;
     // An output is marked as untrusted, but an error is not, and its text may come from an untrusted value.
@@ -137,7 +132,7 @@ async function withheldResult(finished: FinishedRun): Promise<runtimeTools.Runti
   const writes = await writesFor(finished, assigned).catch(() => {
     throw withheld("thrown");
   });
-  return resultOf(finished, writes, {});
+  return resultOf(finished, writes, "");
 }
 
 /**
@@ -147,18 +142,15 @@ async function withheldResult(finished: FinishedRun): Promise<runtimeTools.Runti
 function resultOf(
   { context: { store, call, hidesUntrusted } }: FinishedRun,
   { returned, vars }: Writes,
-  console: Shown["console"],
+  console: string,
 ): runtimeTools.RuntimeResult {
-  const shown = { hidesUntrusted, console };
   if (call.saveTo !== undefined && returned === undefined && vars.length > 0) {
-    return {
-      output: null,
-      value: Object.fromEntries(vars.map(({ name, value }) => [name, value])),
-    };
+    const assigned = Object.fromEntries(vars.map(({ name, value }) => [name, value]));
+    return { output: null, value: assigned };
   }
   const isNamed = call.saveTo === undefined && returned !== undefined;
   const writes = isNamed ? { returned, vars } : { vars };
-  const output = stageOf(store, writes, shown);
+  const output = () => toolCalls.stageAll(saveOf(store, writes, { console, hidesUntrusted }));
   return returned === undefined ? { output, isNothing: true } : { output, value: returned.value };
 }
 
@@ -217,9 +209,7 @@ async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]
   return result === undefined ? { vars } : { returned: { ...common, ...result, name }, vars };
 }
 
-interface JsonWrite extends stores.Write {
-  readonly value: Json;
-}
+type JsonWrite = stores.Write & { readonly value: Json };
 
 interface Writes {
   readonly returned?: JsonWrite;
@@ -244,40 +234,38 @@ function requireOutputName(store: stores.Variables, name: string): void {
 }
 
 /** Saves all of the writes or none of them. */
-function stageOf(store: stores.Variables, writes: Writes, shown: Shown): wraps.Stage<Json> {
-  const { returned, vars } = writes;
-  const all = returned === undefined ? vars : [returned, ...vars];
-  if (all.length === 0) {
-    const note = "The code returned nothing and assigned nothing to vars.";
-    return async () => toolCalls.change(() => ({ note, ...shown.console }));
-  }
+function saveOf(
+  store: stores.Variables,
+  { returned, vars }: Writes,
+  shown: { readonly console: string; readonly hidesUntrusted: boolean },
+): toolCalls.StagedWrites<Json> {
+  const writes = returned === undefined ? vars : [returned, ...vars];
+  const nothing = "The code returned nothing and assigned nothing to vars.";
   const outputOf = (outputs: readonly ToolOutput[]): Json => {
     const list = outputs.map(toolOutputs.outputJson);
     const first = returned === undefined ? undefined : list.shift();
-    const others = list.length === 0 ? undefined : list;
-    return json.compact({ returned: first, vars: others, ...shown.console });
+    return json.compact({
+      note: writes.length === 0 ? nothing : undefined,
+      returned: first,
+      vars: list.length === 0 ? undefined : list,
+      console: shown.console === "" ? undefined : shown.console,
+    });
   };
-  const save: toolCalls.StagedWrites<Json> = {
+  return {
     store,
-    writes: all,
+    writes,
     // A variable may have become secret since the run began.
     check: () => {
       for (const { name } of vars) requireOutputName(store, name);
     },
     onSaved: (infos) =>
-      outputOf(infos.map((info, at) => toolOutputs.toolOutput(info, all[at]?.value, shown))),
+      outputOf(infos.map((info, at) => toolOutputs.toolOutput(info, writes[at]?.value, shown))),
     onRefused: (error) => {
       if (codeOf(error) !== "limit_exceeded") throw error;
       const why = messageOf(error);
       const refused = () =>
-        all.map((write) => toolOutputs.notKept(write, why, shown.hidesUntrusted));
+        writes.map((write) => toolOutputs.notKept(write, why, shown.hidesUntrusted));
       return { result: () => outputOf(refused()) };
     },
   };
-  return () => toolCalls.stageAll(save);
-}
-
-interface Shown {
-  readonly hidesUntrusted: boolean;
-  readonly console: { readonly console?: string };
 }

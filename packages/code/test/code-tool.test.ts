@@ -143,6 +143,20 @@ describe("tool calls from code", () => {
     ]);
   });
 
+  it("are not made with sealed values, which the code could write into their input", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "pay", value: 1, visibility: "sealed" });
+    const ping = fakeTool(store, { name: "ping" }, () => 1);
+    const answers: SandboxAnswer[] = [];
+    const sandbox = scriptedSandbox(async ({ call }) => {
+      answers.push(await call("ping", "{}"));
+      return {};
+    });
+    await runCode(sandbox, "1", { store, variables: ["pay"], tools: [ping] });
+    const why = "ping cannot be called: the code was given sealed values.";
+    expect([answers, ping.inputs]).toEqual([[{ error: `tool_failed: ${why}` }], []]);
+  });
+
   it("are not made once the run is over or stopped", async () => {
     const store = new MemoryStore();
     const ping = fakeTool(store, { name: "ping" }, () => 1);

@@ -84,7 +84,7 @@ async function* textPieces(
 ): AsyncGenerator<Uint8Array> {
   if (info.type === "bytes")
     throw new ByrefError("bad_path", `$${info.name} is bytes: it has no path.`);
-  const value = await targets.inspect(info, target, () => sequences.valueAt(store, target));
+  const value = await sequences.valueAt(store, target);
   const text = await textToSave(store, { value, target, file });
   requireWellFormed(text, "A file");
   yield new TextEncoder().encode(text);
@@ -133,9 +133,8 @@ export function showVariable(): OwnTool {
     inputSchema: z.object({ name: z.string(), path: z.string().optional() }),
     async execute({ name, path }, { store }) {
       const target = targets.targetIn(name, path);
-      const info = targets.readable(store, target.name);
-      if (target.path.length > 0)
-        await targets.inspect(info, target, () => sequences.valueAt(store, target));
+      targets.readable(store, target.name);
+      if (target.path.length > 0) await sequences.valueAt(store, target);
       return { output: { shown: target.name } };
     },
   });

@@ -5,7 +5,7 @@ import { lastingNames, offeredTools, type ToolOfServer } from "../src/offered-it
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 
 it("a tool whose schema cannot be read is not offered, and its server says so", async () => {
-  const endless = '{"not":'.repeat(50_000) + "{}" + "}".repeat(50_000);
+  const endless = '{"items":'.repeat(50_000) + "{}" + "}".repeat(50_000);
   const bad: unknown = { type: "object", properties: { a: JSON.parse(endless) } };
   const leftOut: LeftOut[] = [];
   const upstream = {

@@ -1,5 +1,5 @@
 import type { JSONSchema7 } from "ai";
-import { exactNumbers, json } from "../../../src/internal.ts";
+import { exactNumbers } from "../../../src/internal.ts";
 import { jsonSchemas } from "../../../src/internal-tool.ts";
 
 /**
@@ -8,50 +8,14 @@ import { jsonSchemas } from "../../../src/internal-tool.ts";
  * server decides. Parts without a change are shared. Cost: linear.
  */
 export function fitScalars(input: unknown, root: JSONSchema7): unknown {
-  // Each place of the schema is looked up once, although lists have many elements.
-  const below = new Map<jsonSchemas.Definition, Map<string | number, jsonSchemas.Definition>>();
   const only = new Map<jsonSchemas.Definition, Only | undefined>();
-  return fit(input, root);
-
-  function fit(value: unknown, at: jsonSchemas.Definition): unknown {
-    if (at === true || value === null) return value;
-    if (Array.isArray(value)) {
-      // Elements after the first hundred have the same schema, also of a tuple.
-      return fitAll(value, (inner, index) => fit(inner, schemaAt(Math.min(index, 100), at)));
-    }
-    if (!json.isObject(value)) {
-      if (!only.has(at)) only.set(at, onlyIn(jsonSchemas.typesIn(at, root)));
-      return fitScalar(value, only.get(at));
-    }
-    const entries: readonly Entry[] = Object.entries(value);
-    const fitted = fitAll(entries, (entry): Entry => {
-      const [key, inner] = entry;
-      const fits = fit(inner, schemaAt(key, at));
-      return fits === inner ? entry : [key, fits];
-    });
-    return fitted === entries ? value : Object.fromEntries(fitted);
-  }
-
-  function schemaAt(key: string | number, at: jsonSchemas.Definition): jsonSchemas.Definition {
-    const known = below.get(at) ?? new Map<string | number, jsonSchemas.Definition>();
-    below.set(at, known);
-    const found = known.get(key) ?? jsonSchemas.schemaAt(key, at, root);
-    known.set(key, found);
-    return found;
-  }
+  return jsonSchemas.mapScalars(input, root, (scalar, at) => {
+    if (!only.has(at)) only.set(at, onlyIn(jsonSchemas.typesIn(at, root)));
+    return fitScalar(scalar, only.get(at));
+  });
 }
 
 type Only = "string" | "number" | "integer" | "boolean";
-
-type Entry = readonly [key: string, value: unknown];
-
-function fitAll<Item>(
-  items: readonly Item[],
-  fit: (item: Item, index: number) => Item,
-): readonly Item[] {
-  const fitted = items.map(fit);
-  return fitted.every((item, index) => item === items[index]) ? items : fitted;
-}
 
 /** The one type of scalars in a schema's types. Null is no other form of a scalar, and numbers include integers. */
 function onlyIn(types: ReadonlySet<jsonSchemas.TypeName>): Only | undefined {

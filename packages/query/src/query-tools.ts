@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../../src/errors.ts";
+import type { editedValues } from "../../../src/internal-tool.ts";
 import {
   saveTargets,
   scopes,
   toolInputs,
   UrlSources,
-  editedValues,
   keptInput,
   type wraps,
   toolCalls,
@@ -176,14 +176,12 @@ interface Editing extends QueryToolOptions {
 
 /** Resolves all conditions first: none may compare with a guarded value that is put in. */
 async function resolvedChanges(
-  edits: readonly editedValues.Edit[],
+  edits: readonly editedValues.RecordEdit[],
   editing: Editing,
 ): Promise<editedValues.ResolvedChanges> {
   const { target, context } = editing;
   const conditions: { readonly where: string; readonly find: FindRecords }[] = [];
-  for (const [index, { where, set }] of edits.entries()) {
-    if (where === undefined || set === undefined)
-      throw editedValues.incomplete(index, "where and set");
+  for (const { where } of edits) {
     conditions.push({ where, find: await searchFor(where, editing) });
   }
   const changes: json.JsonObject[] = [];

@@ -20,14 +20,7 @@ import type { Path } from "../../value/path.ts";
 import { previewOf } from "../../value/preview.ts";
 import { shapeOf } from "../../value/shape.ts";
 import { childrenOf, partAt, type Sequence, valueAt } from "./sequence.ts";
-import {
-  inspect,
-  nameOf,
-  readable,
-  referenceTo,
-  type Target,
-  targetIn,
-} from "./variable-target.ts";
+import { nameOf, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 /** In an object that is too large to show, longer keys are cut and longer values described. */
 const MAX_KEY_CHARS = 200;
@@ -56,20 +49,17 @@ export const readVariable = runtimeTool({
         untrusted,
       };
     }
-    const output = await inspect(info, target, async () => {
-      const part = await partAt(store, target);
-      const request: ReadRequest = { target, offset, limit };
-      if ("sequence" in part) {
-        const { sequence } = part;
-        return sequence.type === "array"
-          ? elementsOf(request, sequence)
-          : textOf(request, sequence);
-      }
-      const picture = pictureIn(part.value);
-      return picture !== undefined && isShowable(info, picture)
-        ? aboutImage(info, target, picture)
-        : shown(request, part.value);
-    });
+    const part = await partAt(store, target);
+    const request: ReadRequest = { target, offset, limit };
+    if ("sequence" in part) {
+      const { sequence } = part;
+      const isList = sequence.type === "array";
+      const output = await (isList ? elementsOf(request, sequence) : textOf(request, sequence));
+      return { output, untrusted };
+    }
+    const picture = pictureIn(part.value);
+    const isPicture = picture !== undefined && isShowable(info, picture);
+    const output = isPicture ? aboutImage(info, target, picture) : shown(request, part.value);
     return { output, untrusted };
   },
   toModelOutput: (output, store) => (isImage(output) ? imageIn(output, store) : undefined),

@@ -8,21 +8,9 @@ import { type Path, type Segment, formatPath, readPath } from "../../value/path.
 import { Breaks, nextTask } from "../../value/next-task.ts";
 import { Work } from "../../value/work.ts";
 import { jsonChars } from "../../value/json-text.ts";
-import { MAX_COUNT, runtimeTool } from "../runtime-tool.ts";
+import { MAX_COUNT, type RuntimeTool, runtimeTool } from "../runtime-tool.ts";
 import { childrenOf, type Part, partAt, type Sequence, valueAt } from "./sequence.ts";
-import {
-  inspect,
-  nameOf,
-  readable,
-  referenceTo,
-  type Target,
-  targetIn,
-} from "./variable-target.ts";
-
-export interface SearchOptions {
-  /** Work limit of one call, about twice the number of characters to search. */
-  readonly maxWork?: number;
-}
+import { nameOf, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 const DEFAULT_HITS = 10;
 
@@ -30,17 +18,17 @@ const inputSchema = z.object({
   name: z.string(),
   query: z.string(),
   path: z.string().optional(),
-  match_case: z.boolean().optional(),
   top_k: z.int().min(1).max(limits.maxShownItems).optional(),
   offset: z.int().min(0).max(MAX_COUNT).optional(),
 });
 
-export function searchVariable({ maxWork = limits.maxReadWork }: SearchOptions = {}) {
+/** `maxWork` limits the work of one call: about twice the number of characters to search. */
+export function searchVariable(maxWork: number = limits.maxReadWork): RuntimeTool {
   return runtimeTool({
     name: "search_variable",
     description: "Search a variable or part. `next` goes on.",
     offeredFrom: "text",
-    unlisted: ["path", "match_case", "top_k"],
+    unlisted: ["path", "top_k"],
     inputSchema,
     async execute(input, { store }) {
       const target = targetIn(input.name, input.path);
@@ -48,12 +36,12 @@ export function searchVariable({ maxWork = limits.maxReadWork }: SearchOptions =
       if (info.type === "bytes") {
         throw new ByrefError("bad_value", `$${info.name} is bytes, and has no text.`);
       }
-      const { query, match_case, top_k, offset = 0 } = input;
-      const matcher = new Matcher(query, match_case === true);
-      const repeated = compact({ name: nameOf(target), query, match_case, top_k });
-      const findings = new Findings(repeated, { target, maxHits: top_k ?? DEFAULT_HITS });
+      const { query, top_k, offset = 0 } = input;
+      const matcher = new Matcher(query);
+      const repeated = compact({ name: nameOf(target), query, top_k });
+      const findings = new Findings(target, repeated, top_k ?? DEFAULT_HITS);
       const search: Search = { target, matcher, findings, maxWork, offset };
-      await inspect(info, target, () => run(store, search));
+      await run(store, search);
       return { output: findings.output(), untrusted: !info.trusted };
     },
   });
@@ -128,22 +116,16 @@ class Findings {
   readonly #call: Readonly<Record<string, Json>>;
   readonly #target: Target;
   readonly #maxHits: number;
-  #charsLeft: number;
   #total = 0;
   /** Where the next search continues. Set if not all matches are shown. */
   #next: number | undefined;
   #stopped: string | undefined;
   #more: string | undefined;
 
-  constructor(
-    call: Readonly<Record<string, Json>>,
-    { target, maxHits }: { readonly target: Target; readonly maxHits: number },
-  ) {
-    this.#call = call;
+  constructor(target: Target, call: Readonly<Record<string, Json>>, maxHits: number) {
     this.#target = target;
+    this.#call = call;
     this.#maxHits = maxHits;
-    const empty = { ...this.output(), next: call };
-    this.#charsLeft = limits.maxVariableOutputChars - jsonChars(empty, Infinity) - RESERVED_CHARS;
   }
 
   /** Adds all matches of an element or none, unless they are the first. */
@@ -179,11 +161,12 @@ class Findings {
   }
 
   #add(hit: Hit): boolean {
-    const chars = jsonChars({ reference: hit.reference, excerpt: hit.excerpt }, Infinity) + 1;
-    if (this.#hits.length >= this.#maxHits || chars > this.#charsLeft) return false;
-    this.#charsLeft -= chars;
+    if (this.#hits.length === this.#maxHits) return false;
     this.#hits.push(hit);
-    return true;
+    const output = { ...this.output(), next: this.#call };
+    if (jsonChars(output, Infinity) + RESERVED_CHARS <= limits.maxVariableOutputChars) return true;
+    this.#hits.pop();
+    return false;
   }
 }
 
@@ -196,43 +179,35 @@ interface TextMatch {
   readonly end: number;
 }
 
-/** Finds a text in others. Cost: linear in their length. */
+/** Finds a text in others, in any case. Cost: linear in their length. */
 export class Matcher {
   readonly #query: string;
-  readonly #matchCase: boolean;
   /** The last folded text, because the search continues in it. */
-  #last: { readonly text: string; readonly folded: string } | undefined;
+  #last = { text: "", folded: "" };
   /** Characters examined so far. */
   work = 0;
 
   /** Throws `invalid_tool_input` for a query that is empty or too long. */
-  constructor(query: string, matchCase: boolean) {
+  constructor(query: string) {
     if (query === "") throw new ByrefError("invalid_tool_input", "The query is empty.");
     if (query.length > limits.maxLineChars) {
       const message = `A query has at most ${limits.maxLineChars} characters.`;
       throw new ByrefError("invalid_tool_input", message);
     }
-    this.#matchCase = matchCase;
-    this.#query = matchCase ? query : folded(query);
+    this.#query = folded(query);
   }
 
   /** Returns the first match that begins at `from` or later; undefined if there is none. */
   find(text: string, from: number): TextMatch | undefined {
-    const within = this.#folded(text);
+    if (this.#last.text !== text) this.#last = { text, folded: folded(text) };
     for (let at = from; ;) {
-      const start = within.indexOf(this.#query, at);
+      const start = this.#last.folded.indexOf(this.#query, at);
       this.work += (start < 0 ? text.length : start) - at;
       if (start < 0) return undefined;
       const end = start + this.#query.length;
       if (!cutsPair(text, start) && !cutsPair(text, end)) return { start, end };
       at = start + 1;
     }
-  }
-
-  #folded(text: string): string {
-    if (this.#matchCase) return text;
-    if (this.#last?.text !== text) this.#last = { text, folded: folded(text) };
-    return this.#last.folded;
   }
 }
 
@@ -281,7 +256,8 @@ async function* searchJson(
       const match = matcher.find(written.text, 0);
       if (match === undefined || count++ >= limits.maxShownItems) continue;
       const reference = nearestReference(name, written.path);
-      hits.push({ reference, excerpt: excerptOf(written.text, match) });
+      const excerpt = excerptOf(written.text, windowOf(written.text, match));
+      hits.push({ reference, excerpt });
     }
     const isCut = isOver(from);
     yield { from, next: from + 1, place: path, hits, count, isCut };
@@ -368,17 +344,24 @@ const CHARS_BEFORE = 40;
 const CHARS_AFTER = 100;
 const MAX_EXCERPT_CHARS = 240;
 
-/** Returns the match with the surrounding text. */
-function excerptOf(text: string, match: TextMatch): string {
-  const { start, end } = windowOf(text, match);
+/** Returns a part of a text, with marks where its lines go on. */
+function excerptOf(text: string, { start, end }: TextMatch): string {
+  const isCut = (at: number, inside: number) =>
+    at > 0 && at < text.length && text[at - 1 + inside] !== "\n";
   const shown = text.slice(start, end).toWellFormed();
-  return `${start > 0 ? "…" : ""}${shown}${end < text.length ? "…" : ""}`;
+  return `${isCut(start, 0) ? "…" : ""}${shown}${isCut(end, 1) ? "…" : ""}`;
 }
 
-/** Returns the range of an excerpt, without splitting a surrogate pair at either end. */
-function windowOf(text: string, match: TextMatch): TextMatch {
-  const start = Math.max(match.start - CHARS_BEFORE, 0);
-  const end = Math.min(match.end + CHARS_AFTER, start + MAX_EXCERPT_CHARS, text.length);
+/** Returns the match with what surrounds it in its lines, from `first` on, without splitting a surrogate pair. */
+function windowOf(text: string, match: TextMatch, first = 0): TextMatch {
+  const from = Math.max(match.start - CHARS_BEFORE, first);
+  const start = from + text.slice(from, match.start).lastIndexOf("\n") + 1;
+  const behind = text.slice(
+    match.end,
+    Math.min(match.end + CHARS_AFTER, start + MAX_EXCERPT_CHARS),
+  );
+  const lineBreak = behind.indexOf("\n");
+  const end = match.end + (lineBreak < 0 ? behind.length : lineBreak);
   return {
     start: cutsPair(text, start) ? start + 1 : start,
     end: cutsPair(text, end) ? end - 1 : end,
@@ -387,13 +370,10 @@ function windowOf(text: string, match: TextMatch): TextMatch {
 
 /** Number of characters loaded at once. */
 const SLICE = 262_144;
-/** Characters of an unfinished line that are kept, so that a match across two slices is found. */
-const KEPT_CHARS = 4_096;
+/** UTF-16 units at the end of a slice that are searched with the next one: more than a match with its surroundings. */
+const KEPT_UNITS = 1_024;
 
-/**
- * Searches a text from character `offset` on, match by match, each with the surrounding characters of its line. Holds
- * one slice at a time.
- */
+/** Searches a text from character `offset` on, match by match. Holds one slice at a time. */
 async function* searchText(
   { name, matcher, offset, isOver }: Scope,
   sequence: Sequence,
@@ -406,56 +386,25 @@ async function* searchText(
     const slice = await sequence.slice(at, to);
     at = to;
     if (typeof slice === "string") text += slice;
-    // A match behind the end is found with the next slice.
-    const end = at < count ? endOfLines(text) : text.length;
+    const end = at < count ? text.length - KEPT_UNITS : text.length;
     let passed = 0;
     for (;;) {
       const match = matcher.find(text, passed);
       if (match === undefined || match.start >= end) break;
-      const { lineStart, line } = lineAround(text, match, passed);
-      const within = { start: match.start - lineStart, end: match.end - lineStart };
-      const shown = windowOf(line, within);
-      const [start, last] = [lineStart + shown.start, lineStart + Math.max(shown.end, within.end)];
-      const first = from + codePointCount(text.slice(passed, start));
-      const next = first + codePointCount(text.slice(start, last));
+      const shown = windowOf(text, match, passed);
+      const first = from + codePointCount(text.slice(passed, shown.start));
+      const next = first + codePointCount(text.slice(shown.start, shown.end));
       const place = sequence.pathOfSlice(first, next);
-      const isPart = shown.start > 0 || shown.end < line.length;
-      const excerpt = line.slice(shown.start, shown.end).toWellFormed();
-      const hit = {
-        reference: nearestReference(name, place),
-        excerpt: isPart ? `…${excerpt}…` : excerpt,
-      };
+      const hit = { reference: nearestReference(name, place), excerpt: excerptOf(text, shown) };
       yield { from, next, place, hits: [hit], count: 1, isCut: false };
       from = next;
-      passed = last;
+      passed = shown.end;
     }
-    if (passed < end) {
-      from += codePointCount(text.slice(passed, end));
-      passed = end;
-    }
-    text = text.slice(passed);
+    // Of what was searched, the start of a next match's surroundings stays.
+    let left = Math.max(passed, at < count ? end - CHARS_BEFORE - 1 : end);
+    if (cutsPair(text, left)) left--;
+    from += codePointCount(text.slice(passed, left));
+    text = text.slice(left);
     yield { from, next: from, place: [], hits: [], count: 0, isCut: at < count && isOver(from) };
   }
-}
-
-/** Returns the offset after the last line break; in a very long line, the start of the part that is kept. */
-function endOfLines(text: string): number {
-  const end = text.lastIndexOf("\n") + 1;
-  const isNear = text.length - end <= SLICE;
-  if (end > 0 && isNear) return end;
-  const cut = Math.max(text.length - KEPT_CHARS, 0);
-  return (text.codePointAt(cut - 1) ?? 0) > 0xffff ? cut - 1 : cut;
-}
-
-/** Maximum characters of a line to examine, because a line may be the whole text. */
-const MAX_LINE_CHARS = 500;
-
-/** Returns the line of the match, or a part of a very long line, starting at `first` or later. */
-function lineAround(text: string, match: TextMatch, first: number) {
-  const from = Math.max(match.start - MAX_LINE_CHARS, first);
-  const lineStart = from + text.slice(from, match.start).lastIndexOf("\n") + 1;
-  const behind = text.slice(match.end, match.end + MAX_LINE_CHARS);
-  const lineBreak = behind.indexOf("\n");
-  const length = lineBreak < 0 ? behind.length : lineBreak;
-  return { lineStart, line: text.slice(lineStart, match.end + length) };
 }

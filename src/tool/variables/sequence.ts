@@ -1,6 +1,5 @@
 import { codeOf } from "../../errors.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
-import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { codePointCount, sliceCodePoints } from "../../value/characters.ts";
@@ -14,6 +13,9 @@ import {
   sliceBounds,
 } from "../../value/path.ts";
 import { Work } from "../../value/work.ts";
+import { valueOf } from "../store-lookup.ts";
+import { problemFrom } from "../../reference/reference-problem.ts";
+import type { Found, Missing } from "../../reference/lookup.ts";
 import { existing, readable, referenceTo, type Target } from "./variable-target.ts";
 
 /** An array or a text whose parts can be loaded without the rest. */
@@ -56,23 +58,26 @@ export async function partAt(
 
 /**
  * Reads the value. Checks as `readable` does for each piece, because another call may have sealed the
- * variable meanwhile. Also throws the errors of `resolveReferences` for a variable that is not guarded.
+ * variable meanwhile. Also throws the errors of `resolveReferences`, which list no keys of an untrusted variable.
  */
 export async function valueAt(store: Variables, target: Target): Promise<Json> {
-  readable(store, target.name);
-  return anyValueAt(store, target);
+  const { name, trusted } = readable(store, target.name);
+  const answer = await answerAt(store, target);
+  if (answer.found || answer.reason !== "path" || trusted) return valueOf(target, answer);
+  const message = `${referenceTo(target)} leads nowhere. read_variable shows what ${name} has.`;
+  throw problemFrom(referenceTo(target), { found: false, reason: "path", message });
 }
 
 /** Reads the value whatever its visibility. Throws the errors of `resolveReferences`. */
 export async function anyValueAt(store: Variables, target: Target): Promise<Json> {
+  return valueOf(target, await answerAt(store, target));
+}
+
+async function answerAt(store: Variables, target: Target): Promise<Found | Missing> {
   const reading = await store.readPath(target.name, target.path);
-  if (reading === undefined) {
-    existing(store, target.name);
-    return null;
-  }
-  const answer = answerFrom(target, reading);
-  if (answer.found) return answer.value;
-  throw problemFrom(referenceTo(target), answer);
+  if (reading !== undefined) return answerFrom(target, reading);
+  existing(store, target.name);
+  return { found: true, value: null };
 }
 
 /** Returns the bounds of a stored array or text, or of one slice of it, which need no load. */

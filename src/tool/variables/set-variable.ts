@@ -6,7 +6,7 @@ import type { VariableInfo } from "../../store/variable.ts";
 import { readOnly } from "../../store/names.ts";
 import { strictestVisibility } from "../../store/labels.ts";
 import { isExtension, valueWithin } from "../../store/write-mode.ts";
-import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
+import { type RuntimeTool, runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
 import { notExtended } from "../save-target.ts";
 import { targetIn, usable } from "./variable-target.ts";
 import * as z from "zod";
@@ -16,7 +16,7 @@ import type { Diff } from "../../value/line-diff.ts";
 import { isComposed } from "../composed.ts";
 import { guardedView } from "../tool-output.ts";
 import type { Stage } from "../wrapped-tool.ts";
-import { stageAll, type StagedWrites } from "../tool-call.ts";
+import { changed, stageAll, type StagedWrites } from "../tool-call.ts";
 
 const NAME = "set_variable";
 const MAX_NOTES = 5;
@@ -38,43 +38,45 @@ const noValue = {
 };
 
 const inputSchema = z.object(parameters).refine(hasValue, noValue);
+const ofUserSchema = z
+  .object({ ...parameters, scope: z.literal("user").optional() })
+  .refine(hasValue, noValue);
 
-/** Saves a variable from the model's text and its references, with the guards of the referenced values. */
-export const setVariable = runtimeTool({
-  name: NAME,
-  description: "Save a variable or part: a.b.",
-  unlisted: ["description", "ttl"],
-  inputSchema,
-  offeredFrom: "start",
-  writes: ["name"],
-  async execute(input, context) {
-    // A model's input is JSON.
-    const value = input.value as Json;
-    const { name, mode = "replace" } = input;
-    const isExtended = mode === "append" || mode === "merge";
-    if (context.call.saveTo !== undefined && (name === undefined || isExtended))
-      return { output: null, value: await resultOf({ name, mode, value }, context) };
-    const { save } = await settingOf({ ...writeOf(input), value }, context);
-    return { output: save };
-  },
-});
+type Input = z.infer<typeof inputSchema>;
 
-/** The same for an agent that may write the values of who asks. */
-export const setVariableOrUser = runtimeTool({
-  ...setVariable,
-  description: `${setVariable.description} scope user: as $user.name, in all conversations of this user.`,
-  inputSchema: z
-    .object({ ...parameters, scope: z.literal("user").optional() })
-    .refine(hasValue, noValue),
-  async execute({ scope, ...input }, context) {
-    if (scope === undefined) return setVariable.execute(input, context);
-    return { output: await savedForUser(input, context) };
-  },
-});
+const OF_USER = " scope user: as $user.name, in all conversations of this user.";
+
+/**
+ * Saves a variable from the model's text and its references, with the guards of the referenced values. `user`: what the
+ * agent may do with the values of who asks.
+ */
+export function setVariable(user?: "read" | "write"): RuntimeTool {
+  const isOfUser = user === "write";
+  return runtimeTool({
+    name: NAME,
+    description: `Save a variable or part: a.b.${isOfUser ? OF_USER : ""}`,
+    unlisted: ["description", "ttl"],
+    inputSchema: isOfUser ? ofUserSchema : inputSchema,
+    offeredFrom: "start",
+    writes: ["name"],
+    async execute(input, context) {
+      if ("scope" in input && input.scope !== undefined)
+        return { output: await savedForUser(input, context) };
+      // A model's input is JSON.
+      const value = input.value as Json;
+      const { name, mode = "replace" } = input;
+      const isExtended = mode === "append" || mode === "merge";
+      if (context.call.saveTo !== undefined && (name === undefined || isExtended))
+        return { output: null, value: await resultOf({ name, mode, value }, context) };
+      const { save } = await settingOf({ ...writeOf(input), value }, context);
+      return { output: save };
+    },
+  });
+}
 
 /** Saves a value of who asks, now: a call that is repeated after a crash writes the same again. */
 async function savedForUser(
-  input: z.infer<typeof inputSchema>,
+  input: Input,
   { user, call, labels, resolve }: RuntimeToolContext,
 ): Promise<Json> {
   if (user?.isWritable !== true) {
@@ -153,13 +155,12 @@ export async function settingOf(
       near,
     }),
   );
-  const writes = guardedWrite(context, write, (info) =>
-    compact({ ...handleOf(info), unresolved: notes.length > 0 ? notes : undefined }),
-  );
-  return { value, save: () => stageAll(writes) };
+  const shown = (info: VariableInfo) =>
+    compact({ ...handleOf(info), unresolved: notes.length > 0 ? notes : undefined });
+  return { value, save: () => stageAll(guardedWrite(context, write, shown)) };
 }
 
-function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> {
+function writeOf(input: Input): Omit<ModelWrite, "value"> {
   const { mode, description, ttl } = input;
   const ttlMs = ttl === undefined ? undefined : Math.ceil(ttl * 1_000);
   const settings = compact({ mode, description, ttlMs });
@@ -216,8 +217,8 @@ export function requireWritable(
 }
 
 /**
- * Saves a value under a name of the model's choice. The variable keeps its visibility when its value is
- * replaced. Of a guarded value, an error has the code only.
+ * Saves a value under a name of the model's choice; made anew each time that it is staged. The variable keeps its
+ * visibility when its value is replaced. Of a guarded value, an error has the code only.
  */
 export function guardedWrite(
   context: Context,
@@ -227,27 +228,24 @@ export function guardedWrite(
   const { store } = context;
   const { name } = write;
   // The current variable may become more guarded before it is replaced.
-  const guarded = (one: Write) => {
-    const current = name === undefined ? undefined : store.glance(name);
-    const guards = [current?.visibility, one.visibility];
-    return {
-      ...one,
-      visibility: strictestVisibility(guards.filter((guard) => guard !== undefined)),
-    };
+  const visibilityNow = () => {
+    const current = name === undefined ? undefined : store.glance(name)?.visibility;
+    return strictestVisibility([current ?? "model", write.visibility ?? "model"]);
   };
+  const visibility = visibilityNow();
   return {
     store,
-    writes: [write],
-    check: () => requireWritable(context, write),
-    guard: guarded,
+    writes: [{ ...write, visibility }],
+    check: () => {
+      requireWritable(context, write);
+      if (visibilityNow() !== visibility) throw changed();
+    },
     onSaved: ([info]) => (info === undefined ? null : shown(info)),
-    onRefused: (error, [current = write]) => {
+    onRefused: (error) => {
       const code = codeOf(error);
-      if (current.visibility === "model" || code === "internal") throw error;
-      throw new ByrefError(
-        code,
-        `What was written to $${name} could not be saved, and is guarded.`,
-      );
+      if (visibility === "model" || code === "internal") throw error;
+      const message = `What was written to $${name} could not be saved, and is guarded.`;
+      throw new ByrefError(code, message);
     },
   };
 }

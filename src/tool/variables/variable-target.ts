@@ -1,4 +1,4 @@
-import { ByrefError, codeOf } from "../../errors.ts";
+import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { matchName, matchPath, parsePath } from "../../reference/grammar.ts";
 import { problemFrom } from "../../reference/reference-problem.ts";
@@ -90,20 +90,4 @@ export function readable(store: Variables, name: string): VariableInfo {
   if (info.visibility === "model") return info;
   const message = `$${name} is sealed: its value is not shown. It can be passed to tools as a reference.`;
   throw new ByrefError("variable_sealed", message);
-}
-
-/** Returns the result of `look`. For an untrusted variable, its errors list no keys. */
-export async function inspect<Result>(
-  info: VariableInfo,
-  target: Target,
-  look: () => Promise<Result>,
-): Promise<Result> {
-  try {
-    return await look();
-  } catch (error) {
-    const listsKeys = codeOf(error) === "path_not_found";
-    if (!listsKeys || info.trusted) throw error;
-    const message = `${referenceTo(target)} leads nowhere. read_variable shows what ${target.name} has.`;
-    throw problemFrom(referenceTo(target), { found: false, reason: "path", message });
-  }
 }
