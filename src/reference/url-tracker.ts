@@ -28,8 +28,6 @@ const AFTER_HOST = "/?#:";
  * the URL is open: an expanded URL is how a model is made to leak data.
  */
 export class UrlTracker {
-  /** True if following letters change only the word. */
-  #isPlain = false;
   #previous = ascii.LF;
   /** The previous character is an unescaped backslash. */
   #isEscaped = false;
@@ -95,39 +93,22 @@ export class UrlTracker {
   }
 
   feed(text: string): void {
-    for (let index = 0; index < text.length; index++) {
-      const code = text.charCodeAt(index);
-      const letter = letterOf(code);
-      if (letter === 0 || !this.#isPlain) this.#feedCode(code, letter);
-      else {
-        this.#word = this.#word * 28 + letter;
-        this.#previous = code;
-      }
-    }
+    for (let index = 0; index < text.length; index++) this.#feedCode(text.charCodeAt(index));
   }
 
-  #feedCode(code: number, letter: number): void {
+  #feedCode(code: number): void {
     if (code === ascii.LF || code === ascii.CR) this.#feedLineBreak(code);
     else {
       this.#lineBreaks = 0;
       this.#footnote.feed(code);
       if (!isBlank(code)) this.#isBlankLine = false;
       if (this.#tag.isOpen || this.#previous === ascii.LESS) this.#feedTag(code);
-      this.#feedBare(code, letter);
+      this.#feedBare(code);
       this.#feedDestination(code);
       this.#feedDefinition(code);
     }
     this.#isEscaped = code === ascii.BACKSLASH && !this.#isEscaped;
     this.#previous = code;
-    this.#isPlain =
-      !this.#tag.isOpen &&
-      code !== ascii.LESS &&
-      code !== ascii.BACKSLASH &&
-      !this.#isAtStart &&
-      !this.#awaitsAngle &&
-      this.#angle === "no" &&
-      this.#label !== "closed" &&
-      this.#definition !== "blank";
   }
 
   #feedLineBreak(code: number): void {
@@ -150,7 +131,8 @@ export class UrlTracker {
     this.#label = "no";
   }
 
-  #feedBare(code: number, letter: number): void {
+  #feedBare(code: number): void {
+    const letter = letterOf(code);
     if (letter > 0) this.#word = this.#word * 28 + letter;
     // Some renderers remove backslashes before they search for URLs.
     else if (code !== ascii.BACKSLASH) {
