@@ -102,7 +102,7 @@ export class RecordsMeter implements Meter {
 
   #requireUtf8(line: Uint8Array): void {
     try {
-      new TextDecoder("utf-8", { fatal: true }).decode(line);
+      new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line);
     } catch {
       throw this.#notJson("it is not UTF-8");
     }

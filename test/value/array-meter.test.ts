@@ -37,6 +37,7 @@ const VALID = [
   '[1, "a", null, true, -0, 1e2]',
   '[ {"a": [1, {"b": "},]"}]}, [[], [2, 3]] ]\n',
   String.raw`["\"", "\\", "[,]\\\"", "é😀\ud83d"]`,
+  String.raw`["\"],", "a"]`,
 ];
 
 const INVALID = [

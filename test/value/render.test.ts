@@ -33,7 +33,7 @@ it.each<[Json, string]>([
 });
 
 it("a value inside a tool's input is compact JSON, and never cut", () => {
-  const value = Array.from({ length: 100_000 }, (_, index) => ({ index }));
+  const value = Array.from({ length: 10_000 }, (_, index) => ({ index }));
   expect(renderText(value)).toBe(JSON.stringify(value));
 });
 
@@ -161,11 +161,6 @@ describe("a table", () => {
 });
 
 describe("fenced JSON", () => {
-  it("is indented by two spaces", () => {
-    const value = { a: [1, { b: "x" }], c: {}, d: [] };
-    expect(renderBlock(value, "$v")).toBe(`\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``);
-  });
-
   it("is the indented JSON of any short value that is not a table", () => {
     fc.assert(
       fc.property(fc.oneof(fc.array(anyJson), fc.dictionary(fc.string(), anyJson)), (value) => {
