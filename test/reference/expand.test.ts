@@ -110,11 +110,6 @@ it("asynchronous lookups insert their values in the order of the references", as
   expect(answer.out).toBe("1 [a] 2 [b] 3 [c] 4");
 });
 
-it("asynchronous lookups end the text with their error when they fail", async () => {
-  const answer = start({}, () => Promise.reject(new Error("storage is away")));
-  await expect(answer.write("a $b c")).rejects.toThrow("storage is away");
-});
-
 describe("an unprintable value", () => {
   const message = "Evicted a day ago; get_weather made it.";
   const lookup: Lookup = (reference) => {
@@ -187,13 +182,6 @@ it.each([
   const expanded = expand(text, { onUnresolved }, lookup);
   expect(expanded.replace(/^x+ /u, "").replace(/\.$/u, "")).toBe(end);
   expect(codes).toEqual(expected);
-});
-
-it("values are reported with the text that replaces them", () => {
-  const resolved: string[] = [];
-  const onResolved = (source: string, text: string) => void resolved.push(source, text);
-  expand("${temp} $ids[0] \\$temp $HOME", { onResolved });
-  expect(resolved).toEqual(["${temp}", "72", "$ids[0]", "u1"]);
 });
 
 it.each([String.raw`<\${temp}\: b`, String.raw`<\$temp:x>`, String.raw`a <\{{temp}}+b`])(

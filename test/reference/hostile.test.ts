@@ -62,25 +62,6 @@ it.each(naughty.map((text, index) => [index, text]))(
   },
 );
 
-it.each(["__proto__", "constructor", "toString", "length", "__defineGetter__"])(
-  "paths to inherited properties %s is a missing key and a missing name",
-  async (name) => {
-    const variables = { a: { b: [1] } };
-    for (const text of [`$a.${name}`, `$a.b.${name}`, `$a['${name}'].x`, `$${name}.a`]) {
-      expect(await expanded(text, variables)).toBe(text);
-    }
-    const missing = { code: "path_not_found" };
-    const resolving = resolveReferences(`$a.${name}`, lookupIn(variables));
-    await expect(resolving).rejects.toMatchObject(missing);
-  },
-);
-
-it("paths to inherited properties are ordinary keys if a value has them itself", async () => {
-  const variables = { a: JSON.parse('{"__proto__": {"polluted": 1}, "length": 2}') as Json };
-  expect(await expanded("$a.__proto__.polluted $a.length", variables)).toBe("1 2");
-  expect(Object.hasOwn({}, "polluted") || "polluted" in {}).toBe(false);
-});
-
 describe("a value nested 100,000 levels deep", () => {
   const deep = JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`) as Json;
 

@@ -74,7 +74,8 @@ describe("a value is never scanned for references", () => {
     }
   });
 
-  it.each(values)("in a turn, as a result, an input or a set value: %j", async (value) => {
+  it("in a turn, as a result, an input or a set value", async () => {
+    const value = "$x ${x} {{x}} †x";
     const received: unknown[] = [];
     const any = z.object({}).loose();
     const chat = new Conversation({

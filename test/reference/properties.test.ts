@@ -133,32 +133,6 @@ describe("a value", () => {
     });
     await fc.assert(property);
   });
-
-  it("of text is printed unchanged and never scanned", () => {
-    const text = fc.oneof(answerText, fc.string({ unit: "binary" }));
-    fc.assert(
-      fc.property(text, fc.boolean(), (value, inCode) => {
-        let lookups = 0;
-        const lookup: Lookup = () => {
-          lookups++;
-          return { found: true, value };
-        };
-        const options = { syntaxes: SYNTAXES, inCode, inUrls: true };
-        expect([expand("a ${v} b", lookup, options), lookups]).toEqual([`a ${value} b`, 1]);
-      }),
-    );
-  });
-
-  it("is inserted into a tool's input unchanged", async () => {
-    const property = fc.asyncProperty(answerText, fc.jsonValue(), async (text, json) => {
-      const lookup = lookupIn({ ...fixedVariables, text, json: toJson(json).value });
-      const syntaxes = SYNTAXES;
-      const input = ["$text", "$json", "<${text}|{{text}}|†text>"];
-      const { value, unresolved } = await resolveReferences(input, lookup, { syntaxes });
-      expect([value, unresolved]).toEqual([[text, json, `<${text}|${text}|${text}>`], []]);
-    });
-    await fc.assert(property);
-  });
 });
 
 describe("a tool's input", () => {
@@ -183,14 +157,5 @@ describe("a tool's input", () => {
       expect(await outcome(value, lookupIn(fixedVariables), options)).toEqual(expected);
     });
     await fc.assert(property, { numRuns: 1_000 });
-  });
-
-  it("is returned unchanged if none of its names exist", async () => {
-    const input = fc.array(fc.oneof(answerText, fc.record({ text: answerText })));
-    const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {
-      const options = { syntaxes: chosen.filter((syntax) => syntax !== "dagger") };
-      expect(await outcome(value, lookupIn({}), options)).toEqual({ value });
-    });
-    await fc.assert(property);
   });
 });

@@ -36,37 +36,6 @@ const traces: readonly Trace[] = [
       },
     ],
   },
-  {
-    id: "an output under several names",
-    steps: [
-      {
-        tool: "open_campaign",
-        label: null,
-        labels: ["API_call_0", "API_call_1"],
-        input: { country: "France" },
-        refs: [],
-        expect: { country: "France" },
-        output: { API_call_0: 7479, API_call_1: [1, 2, { a: "$API_call_0 {{x}} †x" }] },
-      },
-      {
-        tool: "report",
-        label: null,
-        labels: ["API_call_2"],
-        input: { campaign: "⟦0⟧", last: "⟦1⟧", text: "⟦2⟧" },
-        refs: [
-          { name: "API_call_0", path: [] },
-          { name: "API_call_1", path: [-1] },
-          { name: "API_call_1", path: [2, "a"] },
-        ],
-        expect: {
-          campaign: 7479,
-          last: { a: "$API_call_0 {{x}} †x" },
-          text: "$API_call_0 {{x}} †x",
-        },
-        output: { API_call_2: { ok: true } },
-      },
-    ],
-  },
 ];
 const spellings: readonly Spelling[] = ["dollar", "mustache", "dagger"];
 
