@@ -4,6 +4,7 @@ import { Expander, type ExpandOptions, type Unresolved } from "../../src/referen
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
 import type { Reference } from "../../src/reference/reference.ts";
+import { expanded } from "../support/streamed.ts";
 import { slow } from "../support/slow.ts";
 
 const variables = { temp: 72, temperature: 20.5, weather: { city: "New York" }, ids: ["u1", "u2"] };
@@ -28,12 +29,8 @@ function start(options: ExpandOptions = {}, lookup: Lookup = lookupIn(variables)
 }
 
 /** Expands a text in one chunk. */
-function expand(text: string, options: ExpandOptions = {}, lookup?: Lookup): string {
-  const answer = start(options, lookup);
-  void answer.write(text);
-  void answer.flush();
-  return answer.out;
-}
+const expand = (text: string, options: ExpandOptions = {}, lookup: Lookup = lookupIn(variables)) =>
+  expanded(lookup, text, options).text;
 
 it.each([
   ..."$5|$.|$ |$(|$$|US$t|${{|${ |$x|$HOME|$temz|$ida|\\n".split("|"),
@@ -120,9 +117,8 @@ describe("an unprintable value", () => {
 
   /** Returns the expanded text, and the references that are reported. */
   const reporting = (text: string, options: ExpandOptions = {}) => {
-    const reported: Unresolved[] = [];
-    const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
-    return { shown: expand(text, { onUnresolved, ...options }, lookup), reported };
+    const { text: shown, unresolved: reported } = expanded(lookup, text, options);
+    return { shown, reported };
   };
 
   it("is shown as secret, whatever part is requested", () => {
@@ -160,7 +156,7 @@ describe("an unprintable value", () => {
       lookups++;
       return lookup(reference);
     };
-    expand("<b $temp https://e.example/$temp", {}, counting);
+    void start({}, counting).write("<b $temp https://e.example/$temp ");
     expand("<b $temp", { isKnown: () => true, onUnresolved: () => {} }, counting);
     expect(lookups).toBe(0);
     expand("<b $temp", { onUnresolved: () => {} }, counting);
