@@ -110,20 +110,16 @@ describe("a path", () => {
 });
 
 describe("a similar word", () => {
-  it("may differ in a third of its letters, or at least in one, and the nearest comes first", () => {
-    expect(nearest("temperature", ["temprature", "tmprtre", "temperatures", "x"])).toEqual([
-      "temprature",
-      "temperatures",
-    ]);
-    expect(nearest("abcdef", ["abcdxx", "abcdxf", "abcxxx"])).toEqual(["abcdxf", "abcdxx"]);
-    expect(nearest("ab", ["ax", "xx", "a", "abc", "abcd", "b"])).toEqual(["ax", "a", "abc"]);
-    expect(nearest("", ["a", "ab"])).toEqual(["a"]);
-    expect(nearest("abc", ["bca", "xabc", "ab"])).toEqual(["xabc", "ab"]);
-  });
-
-  it("is found in any case, and returned as written", () => {
-    expect(nearest("TEMP", ["Temp", "tEmq"])).toEqual(["Temp", "tEmq"]);
-  });
+  it.each([
+    ["temperature", ["temprature", "tmprtre", "temperatures", "x"], ["temprature", "temperatures"]],
+    ["abcdef", ["abcdxx", "abcdxf", "abcxxx"], ["abcdxf", "abcdxx"]],
+    ["ab", ["ax", "xx", "a", "abc", "abcd", "b"], ["ax", "a", "abc"]],
+    ["", ["a", "ab"], ["a"]],
+    ["abc", ["bca", "xabc", "ab"], ["xabc", "ab"]],
+    ["TEMP", ["Temp", "tEmq"], ["Temp", "tEmq"]],
+  ])("of %j differs in a third of its letters, or at least in one: %j", (wanted, words, near) =>
+    expect(nearest(wanted, words)).toEqual(near),
+  );
 
   it("is searched among 1,000 words, and at most three are returned", () => {
     const many = (count: number) => [...Array<string>(count).fill("something else"), "temp"];

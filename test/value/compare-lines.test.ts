@@ -22,6 +22,7 @@ describe("a diff of two texts", () => {
       "@@ -3,7 +3,8 @@\n line 2\n line 3\n line 4\n-line 5\n+new\n+more\n line 6\n line 7\n line 8\n",
     );
     expect(unified(after, after)).toEqual({ diff: "" });
+    expect(unified("", "a\n")).toEqual({ diff: "@@ -0,0 +1 @@\n+a\n" });
   });
 
   it("shortens a long line around its change", () => {
