@@ -75,7 +75,7 @@ describe("a path", () => {
 
   const none =
     "a| .a|.|.9|.-|..|[|[]|[a]|[01]|[00]|[-0]|[+1]|[-]|[--1]|[1|[1x]|[ 0]|[1:x]|[1:2|[1:2:3]|[:01]|" +
-    "[*|[**]|[*x]|['a'|['a]|['a\nb']|['a\rb']|['a\\nb']|['a\\|['a\"]|['a'b']|['a'x]";
+    "[*|[**]|[*x]|['a'|['a]|['a\nb']|[\"a\nb\"]|['a\rb']|['a\\nb']|['a\\|['a\"]|['a'b']|['a'x]";
 
   it.each(none.split("|"))("does not begin with %j", (text) => {
     expect(path(text, true)).toEqual([0, false]);
