@@ -41,9 +41,9 @@ const SEGMENT = new RegExp(
   "gy",
 );
 
-/** Text that more text may make a segment. */
+/** Text that more text may make a segment. A key that may go on is one already. */
 const BEGUN_SEGMENT = new RegExp(
-  String.raw`^(?:\.(?:[A-Za-z_]\w*)?|\[(?:\*|${QUOTED}|${BEGUN_QUOTED}|${BEGUN_INDEX}|${INDEX}?:${BEGUN_INDEX}))?$`,
+  String.raw`^(?:\.|\[(?:\*|${QUOTED}|${BEGUN_QUOTED}|${BEGUN_INDEX}|${INDEX}?:${BEGUN_INDEX}))?$`,
 );
 
 /** Matches the longest path at `start`. `undecided` if another segment, or more of one, may follow. */

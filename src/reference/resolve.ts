@@ -108,27 +108,18 @@ class Resolver {
     if (!isJsonArray(value) && !isJsonObject(value)) return value;
     check("maxDepth", place.length + 1, "Pass deep data by one reference.");
     const isArray = isJsonArray(value);
-    const resolved = await this.#resolveAll(
-      isArray ? value.entries() : Object.entries(value),
-      place,
-    );
-    if (resolved === undefined) return value;
+    let changed = false;
+    const resolved: [string | number, Json][] = [];
+    for (const [key, inner] of isArray ? value.entries() : Object.entries(value)) {
+      const next = this.#isInert(inner) ? inner : await this.resolve(inner, [...place, key]);
+      changed ||= next !== inner;
+      resolved.push([key, next]);
+    }
+    if (!changed) return value;
     // `fromEntries` defines own properties, so that a key named __proto__ stays a key.
     return Object.freeze(
       isArray ? resolved.map(([, inner]) => inner) : Object.fromEntries(resolved),
     );
-  }
-
-  /** Returns undefined if nothing has changed. */
-  async #resolveAll(entries: Iterable<[string | number, Json]>, place: Place) {
-    let changed = false;
-    const resolved: [string | number, Json][] = [];
-    for (const [key, value] of entries) {
-      const next = this.#isInert(value) ? value : await this.resolve(value, [...place, key]);
-      changed ||= next !== value;
-      resolved.push([key, next]);
-    }
-    return changed ? resolved : undefined;
   }
 
   /** True for a value that cannot contain a reference, so that it costs no promise. */
