@@ -137,18 +137,20 @@ function isSame(part: Part | undefined): boolean {
 }
 
 /** Changed lines up to which the fewest are searched for, one line more and one less counting as two. */
-const MAX_EDITS = 500;
+const MAX_EDITS = 300;
 
 /** Compares lines. Changes have a part without changes between them. */
 function partsOf(old: readonly string[], made: readonly string[]): readonly Part[] {
-  const parts: Part[] = [];
+  const parts: { readonly old: string[]; readonly made: string[] }[] = [];
   for (const part of changesOf(old, made)) {
     const last = parts.at(-1);
-    if (part.old.length + part.made.length === 0) continue;
-    if (last === undefined || isSame(last) || isSame(part)) parts.push(part);
+    const lines = [...part.old];
+    if (lines.length + part.made.length === 0) continue;
+    if (isSame(part)) parts.push({ old: lines, made: lines });
+    else if (last === undefined || isSame(last)) parts.push({ old: lines, made: [...part.made] });
     else {
-      parts.pop();
-      parts.push({ old: [...last.old, ...part.old], made: [...last.made, ...part.made] });
+      for (const line of lines) last.old.push(line);
+      for (const line of part.made) last.made.push(line);
     }
   }
   return parts;
@@ -163,10 +165,19 @@ function* changesOf(old: readonly string[], made: readonly string[]): Generator<
   if (changes !== undefined) return;
   let start = { old: 0, made: 0 };
   for (const end of [...anchorsOf(old, made), { old: old.length, made: made.length }]) {
-    yield { old: old.slice(start.old, end.old), made: made.slice(start.made, end.made) };
+    yield* pairsOf(old.slice(start.old, end.old), made.slice(start.made, end.made));
     const line = old.slice(end.old, end.old + 1);
     yield { old: line, made: line };
     start = { old: end.old + 1, made: end.made + 1 };
+  }
+}
+
+/** Compares lines one by one, if they are as many. */
+function* pairsOf(old: readonly string[], made: readonly string[]): Generator<Part> {
+  if (old.length !== made.length) return yield { old, made };
+  for (const [index, line] of old.entries()) {
+    const lines = [line];
+    yield { old: lines, made: line === made[index] ? lines : made.slice(index, index + 1) };
   }
 }
 

@@ -68,6 +68,12 @@ describe("a diff of two texts", () => {
     expect(more).toBe(all.diff.split("\n").length - 1 - 60);
   });
 
+  it("shows each of many changed lines beside the repeated ones between them", () => {
+    const before = numbered(20_000).replaceAll("\n", "\nsame\n");
+    const { diff } = unified(before, before.replaceAll("line", "row"), 60);
+    expect(diff).toContain("-line 0\n+row 0\n same\n-line 1\n+row 1\n same\n");
+  });
+
   it.each([
     ["nothing in common", "a\n".repeat(200_000), "b\n".repeat(200_000)],
     ["the same lines in another order", numbered(30_000), numbered(30_000, 7_919)],
