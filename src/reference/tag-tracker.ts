@@ -15,9 +15,9 @@ export function letterOf(code: number): string {
 }
 
 /** Tags whose content a renderer may read as raw text: an empty line does not end a tag there. */
-const RAW_TAGS = ["pre", "textarea", "code", "kbd"];
+const RAW_TAGS = new Set(["pre", "textarea", "code", "kbd"]);
 /** Tags whose content can build a URL from anything. */
-const CODE_TAGS = ["script", "style"];
+const CODE_TAGS = new Set(["script", "style"]);
 
 /** Quotes, and characters that make marked escape one in raw text: a preceding backslash, or surrounding backticks. */
 const QUOTES = `"'\\\``;
@@ -141,8 +141,8 @@ export class TagTracker {
 
   /** Call it at the end of a word of letters after a `<`. */
   endName(word: string): void {
-    if (RAW_TAGS.includes(word)) this.#isRaw = true;
-    if (CODE_TAGS.includes(word)) this.#places |= UNENDING;
+    if (RAW_TAGS.has(word)) this.#isRaw = true;
+    if (CODE_TAGS.has(word)) this.#places |= UNENDING;
   }
 
   /** Call it for a block quote mark, list mark or `<` at the start of a line. */
