@@ -4,7 +4,7 @@ import { Expander, type ExpandOptions, type ExpansionBudget, type Origin } from 
 import { type Lookup, LookupWork } from "./lookup.ts";
 import { UrlTracker } from "./url-tracker.ts";
 
-interface TextsOptions extends Omit<ExpandOptions, "budget" | "urls"> {
+interface TextsOptions extends Omit<ExpandOptions, "budget" | "urls" | "onResolved"> {
   /** Receives the expanded text in order, in slices of at most `maxPieceChars`. */
   readonly emit: (id: string, slice: string) => void;
   /** Called for each replaced reference, just before its text is emitted. Must not throw. */
@@ -76,14 +76,11 @@ export class TextsExpander {
   }
 
   #start(id: string): void {
-    const { onResolved, onPlaced } = this.#options;
     const own: ExpandOptions = {
       budget: this.#budget,
       urls: this.#urls,
-      onResolved: (source, text, origin) => {
-        onResolved?.(source, text, origin);
-        onPlaced?.(id, { source, text, ...origin });
-      },
+      onResolved: (source, text, origin) =>
+        this.#options.onPlaced?.(id, { source, text, ...origin }),
     };
     this.#open.set(id, new Expander(this.#lookup, { ...this.#options, ...own }));
   }

@@ -1,4 +1,3 @@
-import { compact } from "../value/json.ts";
 import * as limits from "../limits.ts";
 import { isDigit, isWordCode } from "../value/characters.ts";
 import type { Path, Segment } from "../value/path.ts";
@@ -31,109 +30,48 @@ export function matchName(range: TextRange, start: number): { end: number; undec
   return end === start && !undecided ? { end: -1, undecided } : { end, undecided };
 }
 
+/** A key in quotes, in which a backslash escapes quotes and itself. The other pattern is one that is not complete. */
+const QUOTED = String.raw`"(?:[^"\\\n\r]|\\["'\\])*"|'(?:[^'\\\n\r]|\\["'\\])*'`;
+const BEGUN_QUOTED = String.raw`"(?:[^"\\\n\r]|\\["'\\])*\\?|'(?:[^'\\\n\r]|\\["'\\])*\\?`;
+const INDEX = String.raw`(?:0|-?[1-9]\d*)`;
+const BEGUN_INDEX = `(?:${INDEX}|-)?`;
+
+const SEGMENT = new RegExp(
+  String.raw`\.(?<key>[A-Za-z_]\w*)|\[(?:(?<each>\*)|(?<quoted>${QUOTED})|(?<index>${INDEX})|(?<from>${INDEX})?:(?<to>${INDEX})?)\]`,
+  "gy",
+);
+
+/** Text that more text may make a segment. A key that may go on is one already. */
+const BEGUN_SEGMENT = new RegExp(
+  String.raw`^(?:\.|\[(?:\*|${QUOTED}|${BEGUN_QUOTED}|${BEGUN_INDEX}|${INDEX}?:${BEGUN_INDEX}))?$`,
+);
+
 /** Matches the longest path at `start`. `undecided` if another segment, or more of one, may follow. */
 export function matchPath(
-  range: TextRange,
+  { text, limit, ended }: TextRange,
   start: number,
 ): { end: number; path: Path; undecided: boolean } {
+  const view = text.slice(start, limit);
   const path: Segment[] = [];
-  let end = start;
-  for (;;) {
-    const next = matchSegment(range, end);
-    if (next === "undecided") return { end, path, undecided: !range.ended };
-    if (next === undefined) return { end, path, undecided: false };
-    path.push(next.segment);
-    end = next.end;
+  let end = 0;
+  for (const { 0: written, groups = {} } of view.matchAll(SEGMENT)) {
+    path.push(segmentOf(groups));
+    end += written.length;
   }
+  return { end: start + end, path, undecided: !ended && BEGUN_SEGMENT.test(view.slice(end)) };
+}
+
+function segmentOf(groups: Readonly<Partial<Record<string, string>>>): Segment {
+  const { key, each, quoted, index, from, to } = groups;
+  if (key !== undefined) return { key };
+  if (each !== undefined) return { each: true };
+  if (quoted !== undefined) return { key: quoted.slice(1, -1).replaceAll(/\\(.)/g, "$1") };
+  if (index !== undefined) return { index: Number(index) };
+  return { ...(from && { from: Number(from) }), ...(to && { to: Number(to) }) };
 }
 
 /** Parses a text as a path; undefined if it is not exactly one. */
 export function parsePath(text: string): Path | undefined {
   const { end, path } = matchPath({ text, limit: text.length, ended: true }, 0);
   return end === text.length ? path : undefined;
-}
-
-type SegmentMatch = { segment: Segment; end: number } | "undecided" | undefined;
-
-function matchSegment(range: TextRange, start: number): SegmentMatch {
-  if (start >= range.limit) return "undecided";
-  const opening = range.text[start];
-  if (opening === ".") return matchKey(range, start + 1);
-  return opening === "[" ? matchBracket(range, start + 1) : undefined;
-}
-
-function matchKey({ text, limit, ended }: TextRange, start: number): SegmentMatch {
-  if (start >= limit) return "undecided";
-  let end = start;
-  while (end < limit && isWordCode(text.charCodeAt(end))) end++;
-  if (end === start || isDigit(text.charCodeAt(start))) return undefined;
-  if (end === limit && !ended) return "undecided";
-  return { segment: { key: text.slice(start, end) }, end };
-}
-
-function matchBracket(range: TextRange, start: number): SegmentMatch {
-  if (start >= range.limit) return "undecided";
-  const first = range.text[start];
-  if (first === "'" || first === '"') return matchQuotedKey(range, start);
-  if (first === "*") return close(range, start + 1, { each: true });
-  return matchIndexOrSlice(range, start);
-}
-
-function close({ text, limit }: TextRange, at: number, segment: Segment): SegmentMatch {
-  if (at >= limit) return "undecided";
-  return text[at] === "]" ? { segment, end: at + 1 } : undefined;
-}
-
-function matchQuotedKey(range: TextRange, start: number): SegmentMatch {
-  const { text, limit } = range;
-  const mark = text[start];
-  let key = "";
-  for (let at = start + 1; at < limit; at++) {
-    const character = text[at];
-    if (character === mark) return close(range, at + 1, { key });
-    if (character === "\n" || character === "\r") return undefined;
-    if (character !== "\\") {
-      key += character;
-      continue;
-    }
-    at++;
-    if (at >= limit) return "undecided";
-    const escaped = text[at];
-    if (escaped !== "\\" && escaped !== "'" && escaped !== '"') return undefined;
-    key += escaped;
-  }
-  return "undecided";
-}
-
-function matchIndexOrSlice(range: TextRange, start: number): SegmentMatch {
-  const { text, limit } = range;
-  const from = matchInteger(range, start);
-  if (from === "undecided" || from === undefined) return from;
-  if (from.end >= limit) return "undecided";
-  if (text[from.end] !== ":") {
-    return from.value === undefined ? undefined : close(range, from.end, { index: from.value });
-  }
-  const to = matchInteger(range, from.end + 1);
-  if (to === "undecided" || to === undefined) return to;
-  return close(range, to.end, {
-    ...compact({ from: from.value, to: to.value }),
-  });
-}
-
-/**
- * Matches an integer: `0`, or digits with another first digit, optionally with a minus. An empty match has
- * no value.
- */
-function matchInteger(
-  { text, limit }: TextRange,
-  start: number,
-): { end: number; value?: number } | "undecided" | undefined {
-  const digits = text[start] === "-" && start < limit ? start + 1 : start;
-  let end = digits;
-  while (end < limit && isDigit(text.charCodeAt(end))) end++;
-  if (end === limit) return "undecided";
-  if (end === digits) return digits === start ? { end } : undefined;
-  const startsWithZero = text[digits] === "0";
-  if (startsWithZero && (end - digits > 1 || digits > start)) return undefined;
-  return { end, value: Number(text.slice(start, end)) };
 }

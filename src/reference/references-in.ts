@@ -109,22 +109,18 @@ function needsOf(text: string, at: string, syntaxes: readonly Syntax[]): readonl
     const references = alternatives.operands.map(({ reference }) => reference);
     return [{ at, source: text, operator: alternatives.operator, references }];
   }
-  return embedded(text, syntaxes).map((operand) => needOf(at, operand));
+  const scanner = new Scanner({ syntaxes, inCode: true });
+  scanner.feed(text);
+  scanner.end();
+  const needs: Need[] = [];
+  for (let piece = scanner.next(); piece !== undefined; piece = scanner.next()) {
+    if (typeof piece === "string") continue;
+    if (!piece.escaped) needs.push(needOf(at, piece));
+    scanner.accept();
+  }
+  return needs;
 }
 
 function needOf(at: string, { source, reference }: Operand): Need {
   return { at, source, operator: "all", references: [reference] };
-}
-
-function embedded(text: string, syntaxes: readonly Syntax[]): readonly Operand[] {
-  const scanner = new Scanner({ syntaxes, inCode: true });
-  scanner.feed(text);
-  scanner.end();
-  const operands: Operand[] = [];
-  for (let piece = scanner.next(); piece !== undefined; piece = scanner.next()) {
-    if (typeof piece === "string") continue;
-    if (!piece.escaped) operands.push({ source: piece.source, reference: piece.reference });
-    scanner.accept();
-  }
-  return operands;
 }

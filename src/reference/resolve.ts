@@ -108,27 +108,18 @@ class Resolver {
     if (!isJsonArray(value) && !isJsonObject(value)) return value;
     check("maxDepth", place.length + 1, "Pass deep data by one reference.");
     const isArray = isJsonArray(value);
-    const resolved = await this.#resolveAll(
-      isArray ? value.entries() : Object.entries(value),
-      place,
-    );
-    if (resolved === undefined) return value;
+    let changed = false;
+    const resolved: [string | number, Json][] = [];
+    for (const [key, inner] of isArray ? value.entries() : Object.entries(value)) {
+      const next = this.#isInert(inner) ? inner : await this.resolve(inner, [...place, key]);
+      changed ||= next !== inner;
+      resolved.push([key, next]);
+    }
+    if (!changed) return value;
     // `fromEntries` defines own properties, so that a key named __proto__ stays a key.
     return Object.freeze(
       isArray ? resolved.map(([, inner]) => inner) : Object.fromEntries(resolved),
     );
-  }
-
-  /** Returns undefined if nothing has changed. */
-  async #resolveAll(entries: Iterable<[string | number, Json]>, place: Place) {
-    let changed = false;
-    const resolved: [string | number, Json][] = [];
-    for (const [key, value] of entries) {
-      const next = this.#isInert(value) ? value : await this.resolve(value, [...place, key]);
-      changed ||= next !== value;
-      resolved.push([key, next]);
-    }
-    return changed ? resolved : undefined;
   }
 
   /** True for a value that cannot contain a reference, so that it costs no promise. */
@@ -321,34 +312,26 @@ interface Unread {
   readonly written: string;
 }
 
-const PATH = String.raw`(?<name>[A-Za-z_]\w{0,63})(?<rest>[.[][^{}\r\n]{0,400})`;
+const PATH = String.raw`([A-Za-z_]\w{0,63})([.[][^{}\r\n]{0,400})`;
 
-/** Forms of the built-in syntaxes, and how a reference is written in them. */
-const FORMS: Readonly<
-  Record<string, { readonly form: RegExp; readonly write: (text: string) => string }>
-> = {
-  mustache: {
-    form: new RegExp(String.raw`(?<!\\)\{\{[ \t]*${PATH}\}\}`, "gu"),
-    write: (text) => `{{${text}}}`,
-  },
-  dollar: {
-    form: new RegExp(String.raw`(?<![\\$\w])\$\{${PATH}\}`, "gu"),
-    write: (text) => `\${${text}}`,
-  },
-};
+/** By syntax: the opening, the name, the rest, and the closing. */
+const IN_BRACES: ReadonlyMap<string, RegExp> = new Map([
+  ["mustache", new RegExp(String.raw`(?<!\\)(\{\{)[ \t]*${PATH}(\}\})`, "gu")],
+  ["dollar", new RegExp(String.raw`(?<![\\$\w])(\$\{)${PATH}(\})`, "gu")],
+]);
 
 /** Finds such text, whether or not its name is known. Cost: linear. */
 function* unreadIn(text: string, syntaxes: readonly Syntax[]): Generator<Unread> {
   for (const { name: syntax } of syntaxes) {
-    const { form, write } = FORMS[syntax] ?? {};
-    if (form === undefined || write === undefined) continue;
-    for (const { 0: source, groups = {} } of text.matchAll(form)) {
-      const { name = "", rest: written = "" } = groups;
+    const form = IN_BRACES.get(syntax);
+    for (const match of form === undefined ? [] : text.matchAll(form)) {
+      const [source, opening = "", name = "", written = "", closing = ""] = match;
       const rest = written.trimEnd();
       const { end, path: start } = matchPath({ text: rest, limit: rest.length, ended: true }, 0);
       if (end === rest.length) continue;
       const path = pathOf(start, rest.slice(end));
-      yield { source, reference: { name, path }, written: write(`${name}${formatPath(path)}`) };
+      const readable = `${opening}${name}${formatPath(path)}${closing}`;
+      yield { source, reference: { name, path }, written: readable };
     }
   }
 }

@@ -3,8 +3,6 @@ import * as limits from "../limits.ts";
 import { CodeTracker } from "./code-tracker.ts";
 import type { Reference, Syntax } from "./reference.ts";
 
-const ASCII = 128;
-
 /** Text with the form of a reference, if its name exists. */
 export interface ReferencePiece {
   readonly reference: Reference;
@@ -45,8 +43,8 @@ export interface ScannerOptions {
  */
 export class Scanner {
   readonly #syntaxes: readonly Syntax[];
-  /** 1 for each character code that may open a reference. One cell represents all codes above ASCII. */
-  readonly #openings = new Uint8Array(ASCII + 1);
+  /** Characters that may open a reference, and the backslash. */
+  readonly #openings: string;
   readonly #couldBegin: (prefix: string) => boolean;
   readonly #isKnown: (name: string) => boolean;
   readonly #code: CodeTracker | undefined;
@@ -63,9 +61,7 @@ export class Scanner {
 
   constructor(options: ScannerOptions) {
     this.#syntaxes = options.syntaxes.filter((syntax) => syntax.wholeOnly !== true);
-    for (const { opening } of this.#syntaxes) {
-      this.#openings[Math.min(opening.charCodeAt(0), ASCII)] = 1;
-    }
+    this.#openings = `\\${this.#syntaxes.map(({ opening }) => opening).join("")}`;
     this.#couldBegin = options.couldBegin ?? (() => true);
     this.#isKnown = options.isKnown ?? (() => true);
     this.#code = options.inCode === true ? undefined : new CodeTracker();
@@ -97,7 +93,7 @@ export class Scanner {
     const text = this.#text;
     for (let at = start; at < text.length; at++) {
       const code = text.charCodeAt(at);
-      const mayOpen = code === ascii.BACKSLASH || this.#openings[code < ASCII ? code : ASCII] !== 0;
+      const mayOpen = this.#openings.includes(text.charAt(at));
       const piece = mayOpen ? this.#pieceAt(at, code) : undefined;
       if (piece !== undefined) {
         this.#position = at;

@@ -7,24 +7,17 @@ export function isBlank(code: number): boolean {
   return code === ascii.SPACE || code === ascii.TAB || code === ascii.FORM_FEED;
 }
 
-/** Returns 1 to 26 for an ASCII letter in either case, 27 for a non-ASCII character, 0 for any other. */
-export function letterOf(code: number): number {
-  if (code >= ASCII) return 27;
+/** Returns an ASCII letter in lower case, or a character that is not ASCII; empty for any other. */
+export function letterOf(code: number): string {
+  if (code >= ASCII) return String.fromCharCode(code);
   const lower = code | 32;
-  return lower >= 97 && lower <= 122 ? lower - 96 : 0;
-}
-
-/** Encodes words as base 28 numbers with a digit for each letter: exact up to eleven letters. */
-export function wordsOf(words: string): ReadonlySet<number> {
-  const numberOf = (word: string) =>
-    word.split("").reduce((number, letter) => number * 28 + letterOf(letter.charCodeAt(0)), 0);
-  return new Set(words.split(" ").map(numberOf));
+  return lower >= 97 && lower <= 122 ? String.fromCharCode(lower) : "";
 }
 
 /** Tags whose content a renderer may read as raw text: an empty line does not end a tag there. */
-const RAW_TAGS = wordsOf("pre textarea code kbd");
+const RAW_TAGS = new Set(["pre", "textarea", "code", "kbd"]);
 /** Tags whose content can build a URL from anything. */
-const CODE_TAGS = wordsOf("script style");
+const CODE_TAGS = new Set(["script", "style"]);
 
 /** Quotes, and characters that make marked escape one in raw text: a preceding backslash, or surrounding backticks. */
 const QUOTES = `"'\\\``;
@@ -129,7 +122,7 @@ export class TagTracker {
   }
 
   #open(code: number): void {
-    const isLetter = code < ASCII && letterOf(code) > 0;
+    const isLetter = code < ASCII && letterOf(code) !== "";
     if (isLetter || code === ascii.SLASH) this.#places |= IN_NAME;
     else if (code === ascii.EXCLAMATION || code === ascii.QUESTION) {
       this.#places |= IN_COMMENT;
@@ -147,7 +140,7 @@ export class TagTracker {
   }
 
   /** Call it at the end of a word of letters after a `<`. */
-  endName(word: number): void {
+  endName(word: string): void {
     if (RAW_TAGS.has(word)) this.#isRaw = true;
     if (CODE_TAGS.has(word)) this.#places |= UNENDING;
   }

@@ -1,14 +1,12 @@
 import * as ascii from "../value/ascii.ts";
 import { isDigit, isWordCode } from "../value/characters.ts";
-import { isBlank, letterOf, TagTracker, wordsOf } from "./tag-tracker.ts";
+import { isBlank, letterOf, TagTracker } from "./tag-tracker.ts";
 
-const SCHEMES = wordsOf("http https ws wss ftp mailto data javascript tel sms file");
+const SCHEMES = new Set("http https ws wss ftp mailto data javascript tel sms file".split(" "));
 /** Entities of ASCII characters that can form a URL. */
-const ENTITIES = wordsOf("sol colon period commat");
-const [WWW] = wordsOf("www");
-const WWW_RANGE = 28 ** 3;
-/** The smallest number of a word of eleven letters. */
-const LONG_WORD = 28 ** 10;
+const ENTITIES = new Set(["sol", "colon", "period", "commat"]);
+/** Longer than any of these words. One that is as long counts as one that ends with `www`. */
+const MAX_WORD_CHARS = 11;
 /** Characters, besides white space, that begin a block quote, list item or table row. */
 const BLOCK_MARKS = ">-*+|.)0123456789";
 /** Characters, besides letters, that may directly precede the dot of a name. */
@@ -28,8 +26,6 @@ const AFTER_HOST = "/?#:";
  * the URL is open: an expanded URL is how a model is made to leak data.
  */
 export class UrlTracker {
-  /** True if following letters change only the word. */
-  #isPlain = false;
   #previous = ascii.LF;
   /** The previous character is an unescaped backslash. */
   #isEscaped = false;
@@ -40,8 +36,8 @@ export class UrlTracker {
   #isBlankLine = true;
 
   #isBare = false;
-  /** The letters since the last mark, as a number. A backslash is not a mark. */
-  #word = 0;
+  /** The last letters since the last mark. A backslash is not a mark. */
+  #word = "";
   /** The mark before them: any character that is not a letter. */
   #mark = ascii.LF;
   /** After a dot in a name (`evil.com`), followed only by letters, digits and dashes. */
@@ -95,39 +91,22 @@ export class UrlTracker {
   }
 
   feed(text: string): void {
-    for (let index = 0; index < text.length; index++) {
-      const code = text.charCodeAt(index);
-      const letter = letterOf(code);
-      if (letter === 0 || !this.#isPlain) this.#feedCode(code, letter);
-      else {
-        this.#word = this.#word * 28 + letter;
-        this.#previous = code;
-      }
-    }
+    for (let index = 0; index < text.length; index++) this.#feedCode(text.charCodeAt(index));
   }
 
-  #feedCode(code: number, letter: number): void {
+  #feedCode(code: number): void {
     if (code === ascii.LF || code === ascii.CR) this.#feedLineBreak(code);
     else {
       this.#lineBreaks = 0;
       this.#footnote.feed(code);
       if (!isBlank(code)) this.#isBlankLine = false;
       if (this.#tag.isOpen || this.#previous === ascii.LESS) this.#feedTag(code);
-      this.#feedBare(code, letter);
+      this.#feedBare(code);
       this.#feedDestination(code);
       this.#feedDefinition(code);
     }
     this.#isEscaped = code === ascii.BACKSLASH && !this.#isEscaped;
     this.#previous = code;
-    this.#isPlain =
-      !this.#tag.isOpen &&
-      code !== ascii.LESS &&
-      code !== ascii.BACKSLASH &&
-      !this.#isAtStart &&
-      !this.#awaitsAngle &&
-      this.#angle === "no" &&
-      this.#label !== "closed" &&
-      this.#definition !== "blank";
   }
 
   #feedLineBreak(code: number): void {
@@ -150,8 +129,9 @@ export class UrlTracker {
     this.#label = "no";
   }
 
-  #feedBare(code: number, letter: number): void {
-    if (letter > 0) this.#word = this.#word * 28 + letter;
+  #feedBare(code: number): void {
+    const letter = letterOf(code);
+    if (letter !== "") this.#word = (this.#word + letter).slice(-MAX_WORD_CHARS);
     // Some renderers remove backslashes before they search for URLs.
     else if (code !== ascii.BACKSLASH) {
       // A form feed ends a URL for a browser, but not for every renderer.
@@ -163,13 +143,13 @@ export class UrlTracker {
 
   #opensBare(code: number): boolean {
     const [word, mark] = [this.#word, this.#mark];
-    if (this.#isDotted && word > 27 && AFTER_HOST.includes(String.fromCharCode(code))) return true;
+    if (this.#isDotted && word.length > 1 && AFTER_HOST.includes(String.fromCharCode(code)))
+      return true;
     if (code === ascii.COLON) return SCHEMES.has(word) && !isDigit(mark);
-    // The number of a long word is not exact, so the word may end with `www`.
-    if (code === ascii.DOT) return word >= LONG_WORD || word % WWW_RANGE === WWW;
+    if (code === ascii.DOT) return word.endsWith("www") || word.length === MAX_WORD_CHARS;
     if (code === ascii.AT) return this.#isInAngles || this.#isAfter(ADDRESS_MARKS);
     if (code === ascii.SEMICOLON) return mark === ascii.AMPERSAND && ENTITIES.has(word);
-    if (word > 0) return false;
+    if (word !== "") return false;
     // A footnote's name is part of its link. Numeric entities can represent any character.
     return (
       (code === ascii.SLASH && mark === ascii.SLASH) ||
@@ -180,7 +160,7 @@ export class UrlTracker {
 
   /** True if a letter or one of the marks directly precedes. */
   #isAfter(marks: string): boolean {
-    return this.#word > 0 || marks.includes(String.fromCharCode(this.#mark));
+    return this.#word !== "" || marks.includes(String.fromCharCode(this.#mark));
   }
 
   #endWord(code: number): void {
@@ -192,7 +172,7 @@ export class UrlTracker {
       this.#tag.begin(!this.isOpen && !this.#isEscaped);
     } else if (code === ascii.GREATER || code === ascii.LF || isBlank(code))
       this.#isInAngles = false;
-    this.#word = 0;
+    this.#word = "";
     this.#mark = code;
   }
 

@@ -60,8 +60,6 @@ export class Answer {
     this.#texts = new TextsExpander(lookupOf(context.store, options), {
       ...references,
       ...knownNamesOf(new ScopedStore(context.store, options.scope)),
-      onResolved: (source, text) =>
-        account.addReferences({ authoredChars: source.length, resolvedChars: text.length }),
       onUnresolved: (unresolved) => {
         const { reference } = unresolved;
         // The stream of an answer must not be many times as long as what the model wrote.
@@ -69,7 +67,11 @@ export class Answer {
         this.#reported.add(reference);
         emit({ type: "data-unresolved", data: unresolved, transient: true });
       },
-      onPlaced: (id, placed) => this.#place(id, placed),
+      onPlaced: (id, placed) => {
+        const { source, text } = placed;
+        account.addReferences({ authoredChars: source.length, resolvedChars: text.length });
+        this.#place(id, placed);
+      },
       emit: (id, delta) => {
         parts.show(id, delta);
         const { id: last, delta: unsent } = this.#unsent;

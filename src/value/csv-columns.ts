@@ -1,6 +1,7 @@
 import * as ascii from "./ascii.ts";
 import * as limits from "../limits.ts";
 import { requireAtMost } from "../errors.ts";
+import { isDouble } from "./exact-number.ts";
 
 /** Of a column: `e`: no cell has had content yet, `n`: numbers, `b`: booleans, `t`: text. */
 type Kind = "e" | "n" | "b" | "t";
@@ -115,19 +116,13 @@ function kindOf(cell: string): Kind {
 
 /** Matches a JSON number without an exponent. `007` and `1,5` are texts. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
-/** Decimal numbers with up to this many digits are parsed without loss. */
-const EXACT_DIGITS = 15;
 /** The longest text of a number that JavaScript writes. */
 const MAX_NUMBER_CHARS = 25;
 
 /** True if the number is exactly the one that is written. Zeros at the end of a fraction do not count. */
 function isNumber(cell: string): boolean {
-  if (cell.length > MAX_NUMBER_CHARS) return false;
-  const number = Number(cell);
-  if (String(number) === cell) return Number.isFinite(number);
-  if (!NUMBER.test(cell) || Object.is(number, -0)) return false;
-  const digits = cell.replace(/[-.]/g, "").replace(/^0+/, "");
-  return digits.length <= EXACT_DIGITS;
+  const isShort = cell.length <= MAX_NUMBER_CHARS && NUMBER.test(cell);
+  return isShort && isDouble(cell) && !Object.is(Number(cell), -0);
 }
 
 /** Splits the rows of a valid CSV into their cells. */

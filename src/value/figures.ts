@@ -8,7 +8,7 @@ interface Range {
   readonly end: number;
 }
 
-/** Stands for a covered range, so that the text around it does not join. */
+/** Stands for a covered character, so that the text around it does not join. */
 const COVERED = "\uFFFC";
 
 /**
@@ -24,24 +24,16 @@ const NAME_OR_NUMBER =
  * digits. The number of a list item, of at most three digits, is no figure. Cost: linear.
  */
 export function figuresIn(text: string, covered: readonly Range[] = []): readonly Figure[] {
-  let rest = "";
-  let from = 0;
-  const gaps = [{ at: 0, start: 0 }];
+  let visible = "";
   for (const { start, end } of covered) {
-    if (start < from) continue;
-    rest += text.slice(from, start) + COVERED;
-    from = end;
-    gaps.push({ at: rest.length, start: end });
+    if (start < visible.length) continue;
+    visible += text.slice(visible.length, start) + COVERED.repeat(end - start);
   }
-  rest += text.slice(from);
+  visible += text.slice(visible.length);
   const figures: Figure[] = [];
-  let gap = 0;
-  for (const { 0: found, index } of rest.matchAll(NAME_OR_NUMBER)) {
+  for (const { 0: found, index: start } of visible.matchAll(NAME_OR_NUMBER)) {
     const digits = found.replaceAll(/\P{Nd}/gu, "").length;
-    if (digits < 2 || !/^\p{Nd}/u.test(found) || isListNumber(rest, index, found)) continue;
-    while ((gaps[gap + 1]?.at ?? Infinity) <= index) gap++;
-    const { at = 0, start: first = 0 } = gaps[gap] ?? {};
-    const start = first + index - at;
+    if (digits < 2 || !/^\p{Nd}/u.test(found) || isListNumber(visible, start, found)) continue;
     figures.push({ start, end: start + found.length, text: found });
   }
   return figures;

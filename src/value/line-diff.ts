@@ -1,4 +1,4 @@
-import { type ChangeObject, diffArrays } from "diff";
+import { diffArrays } from "diff";
 import { isJsonArray, isScalar, type Json } from "./json.ts";
 import { jsonChars } from "./json-text.ts";
 
@@ -29,17 +29,10 @@ export function diffOfJson(before: Json, after: Json, maxLines: number): Diff {
   return diff.end();
 }
 
-interface Around {
-  readonly indent: string;
-  /** The key, with its colon. */
-  readonly key: string;
-  readonly comma: string;
-}
-
-/** Writes indented JSON in pieces, which end with a line. */
+/** Writes indented JSON in pieces, which end with a line. `key`, `comma`: what is before and after it. */
 function* jsonPieces(
   value: Json,
-  { indent, key, comma }: Around = { indent: "", key: "", comma: "" },
+  { indent, key, comma } = { indent: "", key: "", comma: "" },
 ): Generator<string, undefined> {
   if (isScalar(value) || jsonChars(value, MAX_PIECE_CHARS) <= MAX_PIECE_CHARS) {
     const text = JSON.stringify(value, null, 2).replaceAll("\n", `\n${indent}`);
@@ -48,12 +41,12 @@ function* jsonPieces(
   }
   const [opening, closing] = isJsonArray(value) ? ["[", "]"] : ["{", "}"];
   yield `${indent}${key}${opening}\n`;
-  const members = Object.entries(value);
-  for (const [index, [name, inner]] of members.entries()) {
+  let left = Object.keys(value).length;
+  for (const [name, inner] of Object.entries(value)) {
     yield* jsonPieces(inner, {
       indent: `${indent}  `,
       key: isJsonArray(value) ? "" : `${JSON.stringify(name)}: `,
-      comma: index < members.length - 1 ? "," : "",
+      comma: --left > 0 ? "," : "",
     });
   }
   yield `${indent}${closing}${comma}\n`;
@@ -94,8 +87,10 @@ export class LineDiff {
     );
     // A line break that both lack is no difference.
     const added = ends.every(Boolean) ? "\n" : "";
-    const [old, made] = [this.#old, this.#made].map((text) => linesIn(text && text + added));
-    for (const part of this.#partsOf(old ?? [], made ?? [])) this.#hunks.add(part);
+    const [old = [], made = []] = [this.#old, this.#made].map((text) =>
+      linesIn(text && text + added),
+    );
+    for (const part of partsOf(old, made)) this.#hunks.add(part);
     return this.#hunks.end();
   }
 
@@ -104,14 +99,10 @@ export class LineDiff {
     return Math.min(old, made) >= WINDOW_CHARS || Math.max(old, made) >= MAX_HELD_CHARS;
   }
 
-  #partsOf(old: readonly string[], made: readonly string[]): readonly Part[] {
-    return partsOf(old, made, this.#hunks.isFull ? MAX_EDITS.counted : MAX_EDITS.shown);
-  }
-
   /** Lines after the last common one wait for the next window, unless there is none. */
   #compareWindow(): void {
-    const parts = this.#partsOf(windowOf(this.#old), windowOf(this.#made));
-    const isOpen = parts.length > 1 && parts.at(-1)?.isSame === false;
+    const parts = partsOf(windowOf(this.#old), windowOf(this.#made));
+    const isOpen = parts.length > 1 && !isSame(parts.at(-1));
     for (const part of isOpen ? parts.slice(0, -1) : parts) {
       this.#hunks.add(part);
       this.#old = this.#old.slice(charsIn(part.old));
@@ -135,79 +126,59 @@ function windowOf(text: string): readonly string[] {
   return linesIn(end > 0 ? text.slice(0, end) : text);
 }
 
-/** Lines that are in both texts, or that differ. */
+/** Lines in one place of both texts. If they are the same, it is the same array. */
 interface Part {
-  readonly isSame: boolean;
   readonly old: readonly string[];
   readonly made: readonly string[];
 }
 
-/**
- * Changed lines up to which the fewest are searched for, one line more and one less counting as two: while they are
- * shown, and later.
- */
-const MAX_EDITS = { shown: 1_000, counted: 200 };
+function isSame(part: Part | undefined): boolean {
+  return part?.old === part?.made;
+}
 
-/** Compares lines. */
-function partsOf(
-  old: readonly string[],
-  made: readonly string[],
-  maxEdits: number,
-): readonly Part[] {
-  const parts: { isSame: boolean; old: string[]; made: string[] }[] = [];
-  for (const { value, added, removed } of changesOf(old, made, maxEdits)) {
-    const isSame = !added && !removed;
-    let part = parts.at(-1);
-    if (value.length === 0) continue;
-    if (part?.isSame !== isSame) parts.push((part = { isSame, old: [], made: [] }));
-    for (const line of value) {
-      if (!added) part.old.push(line);
-      if (!removed) part.made.push(line);
+/** Changed lines up to which the fewest are searched for, one line more and one less counting as two. */
+const MAX_EDITS = 300;
+
+/** Compares lines. Changes have a part without changes between them. */
+function partsOf(old: readonly string[], made: readonly string[]): readonly Part[] {
+  const parts: { readonly old: string[]; readonly made: string[] }[] = [];
+  for (const part of changesOf(old, made)) {
+    const last = parts.at(-1);
+    const lines = [...part.old];
+    if (lines.length + part.made.length === 0) continue;
+    if (isSame(part)) parts.push({ old: lines, made: lines });
+    else if (last === undefined || isSame(last)) parts.push({ old: lines, made: [...part.made] });
+    else {
+      for (const line of lines) last.old.push(line);
+      for (const line of part.made) last.made.push(line);
     }
   }
   return parts;
 }
 
-const SAME = { added: false, removed: false };
-const ADDED = { added: true, removed: false };
-const REMOVED = { added: false, removed: true };
-
-type Change = Pick<ChangeObject<readonly string[]>, "value" | "added" | "removed">;
-
-/** Finds the fewest changes; if they are too many, the lines between those that both have once. */
-function changesOf(
-  old: readonly string[],
-  made: readonly string[],
-  maxEdits: number,
-): readonly Change[] {
-  const found = diffArrays([...old], [...made], { maxEditLength: maxEdits });
-  if (found !== undefined) return found;
-  const changes: Change[] = [];
+/** Yields the fewest changes; if they are too many, the lines between those that both have once. */
+function* changesOf(old: readonly string[], made: readonly string[]): Generator<Part> {
+  const changes = diffArrays([...old], [...made], { maxEditLength: MAX_EDITS });
+  for (const { value, added, removed } of changes ?? []) {
+    yield { old: added ? [] : value, made: removed ? [] : value };
+  }
+  if (changes !== undefined) return;
   let start = { old: 0, made: 0 };
   for (const end of [...anchorsOf(old, made), { old: old.length, made: made.length }]) {
-    const pairs = pairsOf(old.slice(start.old, end.old), made.slice(start.made, end.made));
-    for (const change of pairs) changes.push(change);
-    changes.push({ ...SAME, value: old.slice(end.old, end.old + 1) });
+    yield* pairsOf(old.slice(start.old, end.old), made.slice(start.made, end.made));
+    const line = old.slice(end.old, end.old + 1);
+    yield { old: line, made: line };
     start = { old: end.old + 1, made: end.made + 1 };
   }
-  return changes;
 }
 
 /** Compares lines one by one, if they are as many. */
-function pairsOf(old: readonly string[], made: readonly string[]): readonly Change[] {
-  if (old.length !== made.length)
-    return [
-      { ...REMOVED, value: old },
-      { ...ADDED, value: made },
-    ];
-  return old.flatMap((line, index) => {
-    const other = made[index] ?? "";
-    if (line === other) return { ...SAME, value: [line] };
-    return [
-      { ...REMOVED, value: [line] },
-      { ...ADDED, value: [other] },
-    ];
-  });
+function* pairsOf(old: readonly string[], made: readonly string[]): Generator<Part> {
+  if (old.length !== made.length) return yield { old, made };
+  for (const [index, line] of old.entries()) {
+    const lines = [line];
+    yield { old: lines, made: line === made[index] ? lines : made.slice(index, index + 1) };
+  }
 }
 
 interface Anchor {
@@ -250,20 +221,13 @@ function uniquePlaces(lines: readonly string[]): ReadonlyMap<string, number> {
 /** Lines around a change that are shown. */
 const CONTEXT = 3;
 
-interface Hunk {
-  /** Lines before the hunk. */
-  readonly oldStart: number;
-  readonly madeStart: number;
-  oldLines: number;
-  madeLines: number;
-}
-
 /** Writes the hunks of a unified diff. */
 class Hunks {
   readonly #maxLines: number;
-  readonly #shown: (string | Hunk)[] = [];
+  readonly #shown: string[] = [];
   #more = 0;
-  #hunk: Hunk | undefined;
+  /** The place of the open hunk's header, and the lines before the hunk. */
+  #hunk: { readonly at: number; readonly starts: readonly number[] } | undefined;
   /** The last unchanged lines: at most `CONTEXT` before a change, or up to twice as many after one. */
   #context: string[] = [];
   #old = 0;
@@ -271,11 +235,6 @@ class Hunks {
 
   constructor(maxLines: number) {
     this.#maxLines = maxLines;
-  }
-
-  /** True if further lines are only counted. */
-  get isFull(): boolean {
-    return this.#shown.length >= this.#maxLines;
   }
 
   /** Lines of both texts so far. */
@@ -294,72 +253,59 @@ class Hunks {
     }
   }
 
-  add({ isSame, old, made }: Part): void {
-    if (isSame) this.keep(old);
-    else {
-      const hunk = this.#open();
-      this.#show("-", old, made);
-      this.#show("+", made, old);
-      hunk.oldLines += old.length;
-      hunk.madeLines += made.length;
-      this.#old += old.length;
-      this.#made += made.length;
+  add(part: Part): void {
+    const { old, made } = part;
+    if (isSame(part)) return this.keep(old);
+    const context = this.#context.splice(0);
+    if (this.#hunk === undefined) {
+      const starts = this.lineCounts.map((count) => count - context.length);
+      this.#hunk = { at: this.#shown.length, starts };
+      this.#show("@@", [""]);
     }
+    this.#show(" ", context);
+    this.#show("-", old, made);
+    this.#show("+", made, old);
+    this.#old += old.length;
+    this.#made += made.length;
   }
 
   end(): Diff {
     this.#close();
-    const lines = this.#shown.map((line) => (typeof line === "string" ? line : headerOf(line)));
-    const diff = lines.map((line) => `${line}\n`).join("");
+    const diff = this.#shown.map((line) => `${line}\n`).join("");
     return { diff, ...(this.#more === 0 ? {} : { more: this.#more }) };
   }
 
-  #open(): Hunk {
-    const context = this.#context;
-    this.#context = [];
-    if (this.#hunk === undefined) {
-      const [oldStart, madeStart] = [this.#old - context.length, this.#made - context.length];
-      this.#hunk = { oldStart, madeStart, oldLines: 0, madeLines: 0 };
-      this.#push(this.#hunk);
-    }
-    this.#showContext(this.#hunk, context);
-    return this.#hunk;
-  }
-
   #close(): void {
-    if (this.#hunk !== undefined) this.#showContext(this.#hunk, this.#context.slice(0, CONTEXT));
-    this.#context = this.#context.slice(-CONTEXT);
+    const context = this.#context;
+    this.#context = context.slice(-CONTEXT);
+    if (this.#hunk === undefined) return;
+    const { at, starts } = this.#hunk;
     this.#hunk = undefined;
-  }
-
-  #showContext(hunk: Hunk, lines: readonly string[]): void {
-    hunk.oldLines += lines.length;
-    hunk.madeLines += lines.length;
-    for (const line of lines) this.#push(` ${excerptOf(line, 0)}`);
+    const behind = context.slice(0, CONTEXT);
+    this.#show(" ", behind);
+    if (at === this.#maxLines) return;
+    const left = context.length - behind.length;
+    const [old, made] = this.lineCounts.map((count, index) =>
+      rangeOf(starts[index] ?? 0, count - left),
+    );
+    this.#shown[at] = `@@ -${old} +${made} @@`;
   }
 
   /** `others`: the lines in their place. A long line is shown where it begins to differ. */
-  #show(sign: "-" | "+", lines: readonly string[], others: readonly string[]): void {
-    for (const [index, line] of lines.entries()) {
-      if (this.isFull) {
-        this.#more += lines.length - index;
-        return;
-      }
-      this.#push(sign + excerptOf(line, differenceIn(line, others[index] ?? "")));
+  #show(sign: string, lines: readonly string[], others?: readonly string[]): void {
+    const shown = lines.slice(0, this.#maxLines - this.#shown.length);
+    for (const [index, line] of shown.entries()) {
+      const at = others === undefined ? 0 : differenceIn(line, others[index] ?? "");
+      this.#shown.push(sign + excerptOf(line, at));
     }
-  }
-
-  #push(line: string | Hunk): void {
-    if (this.isFull) this.#more++;
-    else this.#shown.push(line);
+    this.#more += lines.length - shown.length;
   }
 }
 
-function headerOf({ oldStart, oldLines, madeStart, madeLines }: Hunk): string {
-  // A range without lines is after the line with its number.
-  const range = (start: number, lines: number) =>
-    `${start + (lines === 0 ? 0 : 1)}${lines === 1 ? "" : `,${lines}`}`;
-  return `@@ -${range(oldStart, oldLines)} +${range(madeStart, madeLines)} @@`;
+/** The lines from one place to another as in a header. A range without lines is after the line with its number. */
+function rangeOf(start: number, end: number): string {
+  const count = end - start;
+  return `${start + (count === 0 ? 0 : 1)}${count === 1 ? "" : `,${count}`}`;
 }
 
 function differenceIn(line: string, other: string): number {

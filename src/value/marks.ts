@@ -19,30 +19,18 @@ export interface Span {
 
 /**
  * Returns the smallest span between marks that contains the elements or code points from `from` up to, but
- * not including, `to`; empty if there are none. Bounds must be normalised: 0 ≤ `from` ≤ `to` ≤
- * `total.count`. Cost: logarithmic.
+ * not including, `to`; empty if there are none. Bounds must be normalised: 0 ≤ `from` ≤ `to` ≤ `total.count`. Cost:
+ * linear in the marks, which are few.
  */
 export function spanOf(
   marks: readonly Mark[],
-  total: { readonly bytes: number; readonly count: number },
+  total: { readonly bytes: number },
   { from, to }: { readonly from: number; readonly to: number },
 ): Span {
-  const [fromByte, firstCount] = marks[marksUpTo(marks, from) - 1] ?? [0, 0];
+  const [fromByte, firstCount] = marks.findLast(([, count]) => count <= from) ?? [0, 0];
   if (from === to) return { fromByte, toByte: fromByte, firstCount };
-  const end = to < total.count ? marks[marksUpTo(marks, to - 1)] : undefined;
-  return { fromByte, toByte: end?.[0] ?? total.bytes, firstCount };
-}
-
-/** Counts the marks that are preceded by at most `count`. */
-function marksUpTo(marks: readonly Mark[], count: number): number {
-  let low = 0;
-  let high = marks.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((marks[middle]?.[1] ?? Infinity) <= count) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  const [toByte] = marks.find(([, count]) => count >= to) ?? [total.bytes];
+  return { fromByte, toByte, firstCount };
 }
 
 /** Collects marks: one of the offered positions for each `markBytes` bytes. */

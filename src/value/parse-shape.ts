@@ -1,4 +1,4 @@
-import { isDigit, isWordCode } from "./characters.ts";
+import { isPlainKey } from "./path.ts";
 
 /** The kinds that a part of a value may have. Unknown if empty. */
 export type Shape = readonly Kind[];
@@ -22,35 +22,35 @@ export interface ShapeKey {
 /** Reads what `shapeOf` has written. Parts that it left out, and a text that it cut, are unknown. */
 export function parseShape(text: string): Shape {
   const reader = new ShapeReader(text);
-  const shape = reader.union();
-  return reader.isAtEnd ? shape : [];
+  try {
+    const shape = reader.union();
+    return reader.isAtEnd ? shape : [];
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
 }
 
+const TOKEN = /"(?:[^"\\]|\\.)*"|\w+|\[\]|\S/gu;
 const NAMES = ["string", "number", "boolean", "null"] as const;
-const UNKNOWN = ["unknown", "…"];
 
+/** Reads a text from its start. Throws a SyntaxError for anything that is not a shape. */
 class ShapeReader {
-  readonly #text: string;
-  #at = 0;
+  /** The last one is the next. */
+  readonly #tokens: string[];
 
   constructor(text: string) {
-    this.#text = text;
+    this.#tokens = text.match(TOKEN)?.reverse() ?? [];
   }
 
-  /** False after anything that is not a shape. */
   get isAtEnd(): boolean {
-    return this.#at === this.#text.length;
+    return this.#tokens.length === 0;
   }
 
   union(): Shape {
-    const kinds: Kind[] = [];
-    let isKnown = true;
-    do {
-      const shape = this.#postfixed();
-      isKnown &&= shape.length > 0;
-      kinds.push(...shape);
-    } while (this.#takes(" | "));
-    return isKnown ? kinds : [];
+    const shapes = [this.#postfixed()];
+    while (this.#takes("|")) shapes.push(this.#postfixed());
+    return shapes.every(({ length }) => length > 0) ? shapes.flat() : [];
   }
 
   #postfixed(): Shape {
@@ -60,57 +60,45 @@ class ShapeReader {
   }
 
   #single(): Shape {
-    const name = NAMES.find((known) => this.#takes(known));
+    const token = this.#tokens.pop();
+    if (token === "{") return this.#object();
+    if (token === "unknown" || token === "…") return [];
+    const name = NAMES.find((known) => known === token);
     if (name !== undefined) return [name];
-    if (UNKNOWN.some((unknown) => this.#takes(unknown))) return [];
-    if (this.#takes("(")) {
-      const shape = this.union();
-      return this.#takes(")") ? shape : this.#fail();
-    }
-    return this.#takes("{") ? this.#object() : this.#fail();
+    if (token !== "(") throw new SyntaxError();
+    const shape = this.union();
+    this.#require(")");
+    return shape;
   }
 
   #object(): Shape {
     const keys: ShapeKey[] = [];
     let isOpen = false;
-    while (!this.#takes("}")) {
-      if (this.#takes("…")) {
-        isOpen = true;
-        continue;
+    for (; !this.#takes("}"); this.#takes(",")) {
+      if (this.#takes("…")) isOpen = true;
+      else {
+        const key = keyIn(this.#tokens.pop());
+        const isOptional = this.#takes("?");
+        this.#require(":");
+        keys.push({ key, isOptional, shape: this.union() });
       }
-      const key = this.#key();
-      const isOptional = this.#takes("?");
-      if (key === undefined || !this.#takes(": ")) return this.#fail();
-      keys.push({ key, isOptional, shape: this.union() });
-      this.#takes(", ");
     }
     return [{ keys, isOpen }];
   }
 
-  #key(): string | undefined {
-    const start = this.#at;
-    if (this.#text[start] === '"') return this.#quoted();
-    while (isWordCode(this.#text.charCodeAt(this.#at))) this.#at++;
-    const isKey = this.#at > start && !isDigit(this.#text.charCodeAt(start));
-    return isKey ? this.#text.slice(start, this.#at) : undefined;
-  }
-
-  #quoted(): string | undefined {
-    const [text] = /^"(?:[^"\\]|\\.)*"/u.exec(this.#text.slice(this.#at)) ?? [];
-    if (text === undefined) return undefined;
-    this.#at += text.length;
-    return String(JSON.parse(text));
-  }
-
-  #takes(text: string): boolean {
-    if (!this.#text.startsWith(text, this.#at)) return false;
-    this.#at += text.length;
+  #takes(token: string): boolean {
+    if (this.#tokens.at(-1) !== token) return false;
+    this.#tokens.pop();
     return true;
   }
 
-  /** Leaves a position that is never the end. */
-  #fail(): Shape {
-    this.#at = this.#text.length + 1;
-    return [];
+  #require(token: string): void {
+    if (!this.#takes(token)) throw new SyntaxError();
   }
+}
+
+function keyIn(token = ""): string {
+  if (token.startsWith('"')) return String(JSON.parse(token));
+  if (isPlainKey(token)) return token;
+  throw new SyntaxError();
 }

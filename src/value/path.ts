@@ -62,7 +62,8 @@ export function readPath(root: Json, path: Path, work = new Work()): Reading {
 export class EachReading {
   readonly #rest: Path;
   readonly #values: Json[] = [];
-  readonly #missed: Missing[] = [];
+  /** The miss with the longest existing prefix, preferring one that has details. */
+  #furthest: Missing | undefined;
   readonly #work: Work;
 
   constructor(rest: Path, work: Work) {
@@ -75,7 +76,9 @@ export class EachReading {
     this.#work.spend(VISIT);
     const reading = readPath(element, this.#rest, this.#work);
     if (!reading.found) {
-      if (this.#missed.length < MAX_MISSED) this.#missed.push(reading);
+      const { nearest = [], keys, length } = this.#furthest ?? {};
+      const hasNoDetails = keys === undefined && length === undefined;
+      if (hasNoDetails || reading.nearest.length > nearest.length) this.#furthest = reading;
       return undefined;
     }
     this.#values.push(reading.value);
@@ -84,27 +87,14 @@ export class EachReading {
 
   /** Elements without the path are omitted. If all of them lack it, the reading is a miss. */
   reading(): Reading {
-    const isFound = this.#values.length > 0 || this.#missed.length === 0;
-    if (isFound) return { found: true, value: this.#values };
-    return below(furthestOf(this.#missed), [{ each: true }]);
+    const furthest = this.#values.length > 0 ? undefined : this.#furthest;
+    if (furthest === undefined) return { found: true, value: this.#values };
+    return below(furthest, [{ each: true }]);
   }
 }
 
 /** Cost of a step to an element, in characters read. */
 const VISIT = 20;
-
-/** The first misses are enough to explain what exists. */
-const MAX_MISSED = 20;
-
-/** Returns the miss with the longest existing prefix, preferring one that has details. */
-function furthestOf(missed: readonly Missing[]): Missing {
-  let furthest: Missing = { found: false, nearest: [] };
-  for (const reading of missed) {
-    const hasNoDetails = furthest.keys === undefined && furthest.length === undefined;
-    if (hasNoDetails || reading.nearest.length > furthest.nearest.length) furthest = reading;
-  }
-  return furthest;
-}
 
 /** Converts a reading below `prefix` to one of the whole value. */
 export function below(reading: Reading, prefix: Path): Reading {

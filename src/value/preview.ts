@@ -46,8 +46,13 @@ export class ArrayPreview {
 
   /** Adds an element. False if no further element would be shown. */
   add(element: Json): boolean {
+    return this.addText((left) => write(element, left, this.#depth + 1));
+  }
+
+  /** Adds an element, or a member of an object, that is written in about as many characters as are left. */
+  addText(writeIn: (left: number) => string): boolean {
     if (this.#isFull) return false;
-    const text = write(element, this.#left, this.#depth + 1);
+    const text = writeIn(this.#left);
     const fits = text.length <= this.#left || this.#written.length === 0;
     if (fits) {
       this.#written.push(text);
@@ -59,12 +64,13 @@ export class ArrayPreview {
 
   /** Returns at most `maxLineChars`, including the number of omitted elements. */
   preview(total: number): string {
-    return finish(this.write(total), limits.maxLineChars);
+    return finish(`[${this.text(total)}]`, limits.maxLineChars);
   }
 
-  /** Returns the preview before it is cleaned and clipped. */
-  write(total: number): string {
-    return `[${withRest(this.#written, total)}]`;
+  /** Returns what is inside of the brackets, before it is cleaned and clipped. */
+  text(total: number): string {
+    const rest = total - this.#written.length;
+    return [...this.#written, ...(rest === 0 ? [] : [`… (+${rest} more)`])].join(",");
   }
 }
 
@@ -96,32 +102,24 @@ function writeArray(values: JsonArray, budget: number, depth: number): string {
   if (depth >= MAX_DEPTH) return `[… (+${values.length} more)]`;
   const start = new ArrayPreview(budget, depth);
   for (const value of values) if (!start.add(value)) break;
-  return start.write(values.length);
+  return `[${start.text(values.length)}]`;
 }
 
 function writeObject(value: JsonObject, budget: number, depth: number): string {
   const keys = Object.keys(value);
   if (keys.length === 0) return "{}";
   if (depth >= MAX_DEPTH) return `{… (+${keys.length} more)}`;
-  const written: string[] = [];
-  let left = budget - 20;
-  for (const key of keys) {
-    const name = JSON.stringify(key);
-    // Each remaining key gets an equal share of the remaining budget.
-    const share = Math.max(Math.floor(left / (keys.length - written.length)), 24);
-    const inner = value[key] ?? null;
-    const text = `${name}:${write(inner, share - name.length, depth + 1)}`;
-    if (text.length > left && written.length > 0) break;
-    written.push(text);
-    left -= text.length + 1;
-    if (left <= 0) break;
+  const start = new ArrayPreview(budget, depth);
+  for (const [at, key] of keys.entries()) {
+    const name = `${JSON.stringify(key)}:`;
+    const isMore = start.addText((left) => {
+      // Each remaining key gets an equal share of the remaining budget.
+      const share = Math.max(Math.floor(left / (keys.length - at)), 24);
+      return name + write(value[key] ?? null, share - name.length + 1, depth + 1);
+    });
+    if (!isMore) break;
   }
-  return `{${withRest(written, keys.length)}}`;
-}
-
-function withRest(written: readonly string[], total: number): string {
-  const rest = total - written.length;
-  return rest === 0 ? written.join(",") : `${written.join(",")},… (+${rest} more)`;
+  return `{${start.text(keys.length)}}`;
 }
 
 /** Replaces control characters and lone surrogates, which would not survive transport, by spaces. */

@@ -10,16 +10,13 @@ import { isBlankLine } from "./records-text.ts";
 import { requireJson } from "./require-json.ts";
 import { ArrayShape } from "./shape.ts";
 
-const MAX_OBSERVED_RECORDS = 1_000;
-const MAX_OBSERVED_CHARS = 1_048_576;
-
 /**
  * Measures NDJSON. Blank lines, white space around a record and a byte order mark are no part of its
  * records. Throws `bad_json` for a record that is not JSON, `limit_exceeded` for a record of more than
  * `maxJsonBytes` with its blanks as soon as that much has arrived, and the errors of `requireJson`.
  */
 export class RecordsMeter implements Meter {
-  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  readonly #utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
   /** The start of an incomplete line. */
   readonly #held = new ByteBuffer();
   readonly #marks = new MarkList();
@@ -70,9 +67,12 @@ export class RecordsMeter implements Meter {
 
   #read(lines: Uint8Array): void {
     let end = 0;
-    for (const line of this.#decode(lines)) {
+    for (const line of this.#utf8.decode(lines.subarray(0, -1)).split("\n")) {
       this.#lines++;
-      end = lines.indexOf(ascii.LF, end) + 1;
+      const start = end;
+      end = lines.indexOf(ascii.LF, start) + 1;
+      // The character may be in the text, or stand for bytes that are no text.
+      if (line.includes("\uFFFD")) this.#requireUtf8(lines.subarray(start, end));
       const text = this.#lines === 1 ? line.replace(/^[ \t\r]*\uFEFF/u, "") : line;
       if (isBlankLine(text)) continue;
       this.#marks.offer(this.#end, this.#count);
@@ -85,9 +85,7 @@ export class RecordsMeter implements Meter {
   #inspect(text: string): void {
     const value = this.#parse(text);
     requireJson(value);
-    if (this.#count < MAX_OBSERVED_RECORDS && this.#chars < MAX_OBSERVED_CHARS) {
-      this.#shape.add(value);
-    }
+    this.#shape.add(value);
     this.#preview.add(value);
     this.#count++;
     // Around JSON there is no other white space.
@@ -98,38 +96,23 @@ export class RecordsMeter implements Meter {
     try {
       return parsedJson(text);
     } catch (error) {
-      throw notJson(messageOf(error), { record: this.#count + 1, line: this.#lines });
+      throw this.#notJson(messageOf(error));
     }
   }
 
-  /** Decodes lines, without their ends. */
-  #decode(lines: Uint8Array): Iterable<string> {
+  #requireUtf8(line: Uint8Array): void {
     try {
-      return this.#utf8.decode(lines.subarray(0, -1)).split("\n");
+      new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line);
     } catch {
-      return this.#decodeEach(lines);
+      throw this.#notJson("it is not UTF-8");
     }
   }
 
-  /** One line at a time, so that the first error of any kind is reported. */
-  *#decodeEach(lines: Uint8Array): Generator<string> {
-    let start = 0;
-    for (let end = lines.indexOf(ascii.LF); end >= 0; end = lines.indexOf(ascii.LF, start)) {
-      let line: string;
-      try {
-        line = this.#utf8.decode(lines.subarray(start, end));
-      } catch {
-        throw notJson("it is not UTF-8", { record: this.#count + 1, line: this.#lines + 1 });
-      }
-      yield line;
-      start = end + 1;
-    }
+  #notJson(reason: string): ByrefError {
+    const at = { record: this.#count + 1, line: this.#lines };
+    const message = `Record ${at.record} (line ${at.line}) is not JSON: ${reason}`;
+    return new ByrefError("bad_json", message, at);
   }
-}
-
-function notJson(reason: string, at: { record: number; line: number }): ByrefError {
-  const message = `Record ${at.record} (line ${at.line}) is not JSON: ${reason}`;
-  return new ByrefError("bad_json", message, at);
 }
 
 /** True for a space, tab or carriage return, which may surround a record. */

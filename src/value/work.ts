@@ -20,8 +20,6 @@ export class Work {
   readonly #advice: string;
   readonly #whole: Work | undefined;
   #done = 0;
-  /** Keys of large objects, because listing them takes milliseconds. */
-  readonly #keys = new WeakMap<object, readonly string[]>();
 
   constructor({ bound = "maxReadWork", advice = ADVICE, whole }: WorkOptions = {}) {
     this.#bound = bound;
@@ -36,16 +34,12 @@ export class Work {
     this.#whole?.spend(amount);
   }
 
-  /** Returns the first `maxItems` keys of an object. The keys of a large object are listed once. */
+  /** Returns the first `maxItems` keys of an object. */
   keysOf(value: object): readonly string[] {
-    const known = this.#keys.get(value);
-    if (known !== undefined) return known;
     this.spend(1);
-    const all = Object.keys(value);
-    const keys = all.slice(0, limits.maxItems);
-    if (keys.length < all.length) this.#keys.set(value, keys);
-    this.spend(KEY * all.length);
-    return keys;
+    const keys = Object.keys(value);
+    this.spend(KEY * keys.length);
+    return keys.slice(0, limits.maxItems);
   }
 }
 

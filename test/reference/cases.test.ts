@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { Expander, type ExpandOptions, expandText } from "../../src/reference/expand.ts";
+import { type ExpandOptions, expandText } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { resolveReferences, type ResolveOptions } from "../../src/reference/resolve.ts";
 import type { Json } from "../../src/value/json.ts";
 import answers from "../cases/answers.json";
 import inputs from "../cases/inputs.json";
-import { cutsOf, streamed } from "../support/streamed.ts";
+import { cutsOf, expanded, streamed } from "../support/streamed.ts";
 
 interface AnswerCase {
   readonly name: string;
@@ -24,19 +24,11 @@ interface InputCase {
 
 describe("streamed answers, cut everywhere", () => {
   const lookup = lookupIn(answers.variables as Record<string, Json>);
-  const expand = (chunks: readonly string[], options?: ExpandOptions) => {
-    const expander = new Expander(lookup, options);
-    let expanded = "";
-    const emit = (piece: string) => void (expanded += piece);
-    for (const chunk of chunks) void expander.write(chunk, emit);
-    void expander.flush(emit);
-    return expanded;
-  };
   // The file contains data of this shape. Running a case checks it.
   for (const { name, text, expect: expected, options } of answers.cases as AnswerCase[]) {
     it(name, async () => {
       for (const chunks of cutsOf(text)) {
-        expect(expand(chunks, options)).toBe(expected);
+        expect(expanded(lookup, chunks, options).text).toBe(expected);
         expect(await streamed(expandText(lookup, options), chunks)).toBe(expected);
       }
     });

@@ -4,6 +4,7 @@ import { Expander, type ExpandOptions, type Unresolved } from "../../src/referen
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
 import type { Reference } from "../../src/reference/reference.ts";
+import { expanded } from "../support/streamed.ts";
 import { slow } from "../support/slow.ts";
 
 const variables = { temp: 72, temperature: 20.5, weather: { city: "New York" }, ids: ["u1", "u2"] };
@@ -28,12 +29,8 @@ function start(options: ExpandOptions = {}, lookup: Lookup = lookupIn(variables)
 }
 
 /** Expands a text in one chunk. */
-function expand(text: string, options: ExpandOptions = {}, lookup?: Lookup): string {
-  const answer = start(options, lookup);
-  void answer.write(text);
-  void answer.flush();
-  return answer.out;
-}
+const expand = (text: string, options: ExpandOptions = {}, lookup: Lookup = lookupIn(variables)) =>
+  expanded(lookup, text, options).text;
 
 it.each([
   ..."$5|$.|$ |$(|$$|US$t|${{|${ |$x|$HOME|$temz|$ida|\\n".split("|"),
@@ -110,11 +107,6 @@ it("asynchronous lookups insert their values in the order of the references", as
   expect(answer.out).toBe("1 [a] 2 [b] 3 [c] 4");
 });
 
-it("asynchronous lookups end the text with their error when they fail", async () => {
-  const answer = start({}, () => Promise.reject(new Error("storage is away")));
-  await expect(answer.write("a $b c")).rejects.toThrow("storage is away");
-});
-
 describe("an unprintable value", () => {
   const message = "Evicted a day ago; get_weather made it.";
   const lookup: Lookup = (reference) => {
@@ -125,9 +117,8 @@ describe("an unprintable value", () => {
 
   /** Returns the expanded text, and the references that are reported. */
   const reporting = (text: string, options: ExpandOptions = {}) => {
-    const reported: Unresolved[] = [];
-    const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
-    return { shown: expand(text, { onUnresolved, ...options }, lookup), reported };
+    const { text: shown, unresolved: reported } = expanded(lookup, text, options);
+    return { shown, reported };
   };
 
   it("is shown as secret, whatever part is requested", () => {
@@ -165,7 +156,7 @@ describe("an unprintable value", () => {
       lookups++;
       return lookup(reference);
     };
-    expand("<b $temp https://e.example/$temp", {}, counting);
+    void start({}, counting).write("<b $temp https://e.example/$temp ");
     expand("<b $temp", { isKnown: () => true, onUnresolved: () => {} }, counting);
     expect(lookups).toBe(0);
     expand("<b $temp", { onUnresolved: () => {} }, counting);
@@ -187,13 +178,6 @@ it.each([
   const expanded = expand(text, { onUnresolved }, lookup);
   expect(expanded.replace(/^x+ /u, "").replace(/\.$/u, "")).toBe(end);
   expect(codes).toEqual(expected);
-});
-
-it("values are reported with the text that replaces them", () => {
-  const resolved: string[] = [];
-  const onResolved = (source: string, text: string) => void resolved.push(source, text);
-  expand("${temp} $ids[0] \\$temp $HOME", { onResolved });
-  expect(resolved).toEqual(["${temp}", "72", "$ids[0]", "u1"]);
 });
 
 it.each([String.raw`<\${temp}\: b`, String.raw`<\$temp:x>`, String.raw`a <\{{temp}}+b`])(

@@ -3,7 +3,6 @@ import { dagger, dollar, mustache } from "../../src/reference/syntaxes.ts";
 import { describe, expect, it } from "vitest";
 import type { Lookup } from "../../src/reference/lookup.ts";
 import { resolveReferences } from "../../src/reference/resolve.ts";
-import { UrlTracker } from "../../src/reference/url-tracker.ts";
 import { slow } from "../support/slow.ts";
 import { Expander } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
@@ -154,15 +153,6 @@ describe("the cost of an expansion is linear", slow, () => {
     expect(steps.read).toBeGreaterThanOrEqual(text.length);
     expect(steps.read).toBeLessThanOrEqual(text.length * 2);
   });
-});
-
-it("the URL tracker reads each emitted character once", () => {
-  const text = "](<a //www.https: [a]: ".repeat(1_000);
-  const steps = noSteps();
-  const tracker = new UrlTracker();
-  countingReads(steps, () => tracker.feed(text));
-  expect(tracker.isOpen).toBe(true);
-  expect(steps.read).toBe(text.length);
 });
 
 describe("the number of matches in a tool's input is linear", slow, () => {

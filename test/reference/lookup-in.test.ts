@@ -21,18 +21,6 @@ describe("a lookup in an object", () => {
   it("knows no other name, but suggests similar ones", () => {
     expect(look("tmp")).toEqual({ found: false, reason: "unknown", near: ["temp"] });
     expect(look("toString")).toEqual({ found: false, reason: "unknown", near: [] });
-  });
-
-  it("says how far a path leads, which keys exist, and which are similar", () => {
-    const missing = { found: false, reason: "path" };
-    expect(look("weather", { key: "sity" })).toEqual({
-      ...missing,
-      nearest: "weather",
-      keys: ["city", "wind"],
-      near: ["city"],
-    });
-    expect(look("list", { index: 1 })).toEqual({ ...missing, nearest: "list", length: 1 });
-    expect(look("temp", { key: "x" })).toEqual({ ...missing, nearest: "temp", type: "number" });
     // There are no near keys for an index.
     expect(look("weather", { index: 0 })).not.toHaveProperty("near");
   });

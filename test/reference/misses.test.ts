@@ -1,26 +1,17 @@
 import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { Expander, type Unresolved } from "../../src/reference/expand.ts";
+import type { Unresolved } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 import { interpolate, resolveReferences } from "../../src/reference/resolve.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { Path } from "../../src/value/path.ts";
+import { expanded } from "../support/streamed.ts";
 import { slow } from "../support/slow.ts";
 
 const wide = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key_${n}`, n]));
 const times = (count: number, write: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => write(n)).join(" ");
-
-async function expanded(text: string, lookup: Lookup) {
-  const unresolved: Unresolved[] = [];
-  let shown = "";
-  const expander = new Expander(lookup, { onUnresolved: (one) => unresolved.push(one) });
-  const emit = (piece: string) => void (shown += piece);
-  await expander.write(text, emit);
-  await expander.flush(emit);
-  return { shown, unresolved };
-}
 
 it("misses are explained two hundred times, and then only listed", slow, async () => {
   const lookup = lookupIn({ value: wide });
@@ -31,9 +22,9 @@ it("misses are explained two hundred times, and then only listed", slow, async (
     lookup,
   );
   expect([unresolved.length, near(unresolved)]).toEqual([300, limits.maxBatchItems]);
-  const answer = await expanded(
-    times(300, (n) => `$value.kei_${n}`),
+  const answer = expanded(
     lookup,
+    times(300, (n) => `$value.kei_${n}`),
   );
   expect([answer.unresolved.length, near(answer.unresolved)]).toEqual([300, limits.maxBatchItems]);
   const unknown = await interpolate(
@@ -44,10 +35,10 @@ it("misses are explained two hundred times, and then only listed", slow, async (
   expect(unknown.unresolved[299]?.near).toBeUndefined();
 });
 
-it("misses do not prevent later references from being found", async () => {
+it("misses do not prevent later references from being found", () => {
   const text = times(300, (n) => `$value.kei_${n}`);
-  const { shown } = await expanded(`${text} $value.key_7`, lookupIn({ value: wide }));
-  expect(shown).toBe(`${text} 7`);
+  const answer = expanded(lookupIn({ value: wide }), `${text} $value.key_7`);
+  expect(answer.text).toBe(`${text} 7`);
 });
 
 it("a repeated reference in an input is read once, with or without a path, but counted each time", async () => {

@@ -1,18 +1,8 @@
 import { expect, it } from "vitest";
-import { Expander, type ExpandOptions } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
+import { expanded } from "../support/streamed.ts";
 
 const lookup = lookupIn({ v: "VALUE" });
-
-/** Expands a text that is written in these pieces. */
-function expanded(pieces: readonly string[], options: ExpandOptions = {}): string {
-  const expander = new Expander(lookup, options);
-  let text = "";
-  const emit = (piece: string) => void (text += piece);
-  for (const piece of pieces) void expander.write(piece, emit);
-  void expander.flush(emit);
-  return text;
-}
 
 const replaced = (text: string) => text.replaceAll("$v", "VALUE").replaceAll("${v}", "VALUE");
 
@@ -68,8 +58,8 @@ it.each<[Place, ...string[]]>([
 ])("a reference is in %s: %j and its like", (place, ...texts) => {
   for (const text of texts) {
     for (const pieces of [[text], text.split("")]) {
-      expect(expanded(pieces)).toBe(place === "text" ? replaced(text) : text);
-      expect(expanded(pieces, { inCode: true, inUrls: true })).toBe(replaced(text));
+      expect(expanded(lookup, pieces).text).toBe(place === "text" ? replaced(text) : text);
+      expect(expanded(lookup, pieces, { inCode: true, inUrls: true }).text).toBe(replaced(text));
     }
   }
 });

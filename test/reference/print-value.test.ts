@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { Expander, type Unresolved } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Json } from "../../src/value/json.ts";
 import { CANARY, inert, leaksIn, shown } from "../support/inert-values.ts";
+import { expanded } from "../support/streamed.ts";
 import { renderers } from "../support/markdown-renderers.ts";
 
 const render = renderers.marked ?? String;
@@ -81,23 +81,13 @@ describe("a URL that opens in one string", () => {
     "<pre>\n\n$nested\n",
     "<pre>\n$nested",
     "a <code>b\n\n<pre>\n$nested\n\nc",
-  ])("and that a space does not end keeps the reference as written: %s", async (text) => {
-    const unresolved: Unresolved[] = [];
-    const expander = new Expander(lookupIn(variables), {
-      onUnresolved: (one) => unresolved.push(one),
-    });
-    let printed = "";
-    const emit = (piece: string) => (printed += piece);
-    void expander.write(text, emit);
-    void expander.flush(emit);
-    expect(printed).toBe(text);
-    expect(unresolved).toMatchObject([{ code: "reference_in_url", reason: "url" }]);
+  ])("and that a space does not end keeps the reference as written: %s", (text) => {
+    const printed = expanded(lookupIn(variables), text);
+    expect(printed.text).toBe(text);
+    expect(printed.unresolved).toMatchObject([{ code: "reference_in_url", reason: "url" }]);
     // Makes sure that it would leak.
-    const exposed = new Expander(lookupIn(variables), { inUrls: true });
-    printed = "";
-    void exposed.write(text, emit);
-    void exposed.flush(emit);
-    expect(leaksIn(printed)).not.toEqual([]);
+    const exposed = expanded(lookupIn(variables), text, { inUrls: true });
+    expect(leaksIn(exposed.text)).not.toEqual([]);
   });
 
   it("is code in a fence, unless raw HTML is open over it", async () => {

@@ -58,14 +58,6 @@ describe("an error about a reference", () => {
     expect(problem).toMatchObject({ name: "ReferenceProblem", ...expected });
   });
 
-  it("has a code and a message of its own if the value cannot be read", () => {
-    const about = { reason: "unreadable", code: "bad_value", message: "Is bytes." } as const;
-    expect(described("$x", missing(about))).toMatchObject({
-      code: "bad_value",
-      message: "Is bytes.",
-    });
-  });
-
   it("includes 20 keys in the message, and 50 keys and other details as data", () => {
     const keys = Array.from({ length: 60 }, (_, index) => `k${index}`);
     const tombstone = { name: "x" };
@@ -85,9 +77,10 @@ describe("an error about a reference", () => {
   it("says what is wrong with alternatives", async () => {
     const dagger: ResolveOptions = { syntaxes: ["dagger"] };
     const lookup = answering({ key: missing({ reason: "secret" }) });
-    expect(await problemOf("†temp || †city && †temp", lookup, dagger)).toMatchObject({
-      message: "†temp || †city && †temp mixes || and &&; use one of them.",
-      details: { reference: "†temp || †city && †temp" },
+    const mixed = "†temp || †city && †temp";
+    expect(await problemOf(mixed, lookup, dagger)).toMatchObject({
+      message: `${mixed} mixes || and &&; use one of them.`,
+      details: { reference: mixed },
     });
     expect(await problemOf("†nope || †temp.x", lookup, dagger)).toMatchObject({
       message:
@@ -98,12 +91,12 @@ describe("an error about a reference", () => {
       code: "variable_secret",
       details: { reference: "†key" },
     });
-    const unreadable = answering({ key: missing({ reason: "unreadable" }) });
-    expect(await problemOf("†temp && †key", unreadable, dagger)).toMatchObject({
-      code: "limit_exceeded",
-    });
-    const mixed = answering({ gone: missing({ reason: "evicted" }) });
-    expect(await resolveReferences("†gone || †temp", mixed, dagger)).toMatchObject({ value: 72 });
+    const about = { reason: "unreadable", code: "bad_value", message: "Is bytes." } as const;
+    const unreadable = answering({ key: missing(about) });
+    const { code, message } = about;
+    expect(await problemOf("†temp && †key", unreadable, dagger)).toMatchObject({ code, message });
+    const evicted = answering({ gone: missing({ reason: "evicted" }) });
+    expect(await resolveReferences("†gone || †temp", evicted, dagger)).toMatchObject({ value: 72 });
   });
 
   it("says that bytes must be passed alone", async () => {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { Expander, type ExpandOptions } from "../../src/reference/expand.ts";
+import { type ExpandOptions, expandText } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 import { resolveReferences, type ResolveOptions } from "../../src/reference/resolve.ts";
@@ -10,6 +10,7 @@ import { formatPath, type Path } from "../../src/value/path.ts";
 import { toJson } from "../../src/value/to-json.ts";
 import { answerText, fixedVariables, variableSet } from "../support/reference-grammar.ts";
 import { expandOracle, resolveOracle } from "../support/reference-oracle.ts";
+import { expanded, streamed } from "../support/streamed.ts";
 import { slow } from "../support/slow.ts";
 
 type AnswerSyntax = "dollar" | "mustache" | "dagger";
@@ -21,22 +22,8 @@ const answerOptions = fc.record(
   { requiredKeys: ["syntaxes"] },
 );
 
-/** Expands the chunks in order. Returns the held characters too: the most between chunks, and those at the end. */
-function expandChunks(chunks: readonly string[], lookup: Lookup, options: ExpandOptions = {}) {
-  const expander = new Expander(lookup, options);
-  let text = "";
-  let mostHeld = 0;
-  const emit = (piece: string) => void (text += piece);
-  for (const chunk of chunks) {
-    void expander.write(chunk, emit);
-    mostHeld = Math.max(mostHeld, expander.heldChars);
-  }
-  void expander.flush(emit);
-  return { text, mostHeld, heldAtEnd: expander.heldChars };
-}
-
 function expand(text: string, lookup: Lookup, options?: ExpandOptions): string {
-  return expandChunks([text], lookup, options).text;
+  return expanded(lookup, text, options).text;
 }
 
 function cutAt(text: string, cuts: readonly number[]): string[] {
@@ -55,8 +42,8 @@ describe("an answer", () => {
         const lookup = lookupIn(known);
         const whole = expand(text, lookup, options);
         expect(whole).toBe(expandOracle(text, known, options));
-        expect(expandChunks(cutAt(text, where), lookup, options).text).toBe(whole);
-        expect(expandChunks(text.split(""), lookup, options).text).toBe(whole);
+        expect(expanded(lookup, cutAt(text, where), options).text).toBe(whole);
+        expect(expanded(lookup, text.split(""), options).text).toBe(whole);
       }),
       { numRuns: 500 },
     );
@@ -65,12 +52,8 @@ describe("an answer", () => {
   it("expands the same with synchronous and asynchronous lookups", async () => {
     const known = lookupIn(fixedVariables);
     const property = fc.asyncProperty(answerText, cuts, async (text, where) => {
-      const expander = new Expander(async (reference) => known(reference));
-      let expanded = "";
-      const emit = (piece: string) => void (expanded += piece);
-      for (const chunk of cutAt(text, where)) await expander.write(chunk, emit);
-      await expander.flush(emit);
-      expect(expanded).toBe(expandOracle(text, fixedVariables));
+      const stream = expandText(async (reference) => known(reference));
+      expect(await streamed(stream, cutAt(text, where))).toBe(expandOracle(text, fixedVariables));
     });
     await fc.assert(property);
   });
@@ -86,7 +69,7 @@ describe("an answer", () => {
     fc.assert(
       fc.property(long, fc.boolean(), (text, inCode) => {
         const options = { syntaxes: SYNTAXES, inCode, inUrls: true };
-        const result = expandChunks(text.split(""), lookupIn(fixedVariables), options);
+        const result = expanded(lookupIn(fixedVariables), text.split(""), options);
         expect(result.text).toBe(expandOracle(text, fixedVariables, options));
         expect(result.mostHeld).toBeLessThanOrEqual(limits.maxHeldChars);
         expect(result.heldAtEnd).toBe(0);
@@ -133,32 +116,6 @@ describe("a value", () => {
     });
     await fc.assert(property);
   });
-
-  it("of text is printed unchanged and never scanned", () => {
-    const text = fc.oneof(answerText, fc.string({ unit: "binary" }));
-    fc.assert(
-      fc.property(text, fc.boolean(), (value, inCode) => {
-        let lookups = 0;
-        const lookup: Lookup = () => {
-          lookups++;
-          return { found: true, value };
-        };
-        const options = { syntaxes: SYNTAXES, inCode, inUrls: true };
-        expect([expand("a ${v} b", lookup, options), lookups]).toEqual([`a ${value} b`, 1]);
-      }),
-    );
-  });
-
-  it("is inserted into a tool's input unchanged", async () => {
-    const property = fc.asyncProperty(answerText, fc.jsonValue(), async (text, json) => {
-      const lookup = lookupIn({ ...fixedVariables, text, json: toJson(json).value });
-      const syntaxes = SYNTAXES;
-      const input = ["$text", "$json", "<${text}|{{text}}|†text>"];
-      const { value, unresolved } = await resolveReferences(input, lookup, { syntaxes });
-      expect([value, unresolved]).toEqual([[text, json, `<${text}|${text}|${text}>`], []]);
-    });
-    await fc.assert(property);
-  });
 });
 
 describe("a tool's input", () => {
@@ -183,14 +140,5 @@ describe("a tool's input", () => {
       expect(await outcome(value, lookupIn(fixedVariables), options)).toEqual(expected);
     });
     await fc.assert(property, { numRuns: 1_000 });
-  });
-
-  it("is returned unchanged if none of its names exist", async () => {
-    const input = fc.array(fc.oneof(answerText, fc.record({ text: answerText })));
-    const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {
-      const options = { syntaxes: chosen.filter((syntax) => syntax !== "dagger") };
-      expect(await outcome(value, lookupIn({}), options)).toEqual({ value });
-    });
-    await fc.assert(property);
   });
 });

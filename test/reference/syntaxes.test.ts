@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { matchName, matchPath, parsePath } from "../../src/reference/grammar.ts";
 import { nearest } from "../../src/reference/near.ts";
-import { wholeReference, wholeView } from "../../src/reference/reference.ts";
+import { wholeReference } from "../../src/reference/reference.ts";
 import { dagger, pickSyntaxes, writerIn } from "../../src/reference/syntaxes.ts";
 
 it("a text is a whole reference only without anything beside it", () => {
@@ -25,15 +25,6 @@ it("a text is read in the dollar syntax by default, or in the requested ones", (
   expect(pickSyntaxes(["target", dagger]).map(({ name }) => name)).toEqual(["target", "dagger"]);
 });
 
-it("a text is visible for 512 characters from the start position", () => {
-  const text = "x".repeat(limits.maxHeldChars);
-  expect(wholeView(text, 1)).toMatchObject({ limit: 512, ended: true, before: -1 });
-  expect(wholeView(text, 0)).toMatchObject({ limit: 512, ended: false });
-  expect(wholeView(`x${text}y`, 1)).toMatchObject({ limit: 513, ended: false, start: 1 });
-  expect(wholeView(text, 0).couldBegin("x")).toBe(true);
-  expect(wholeView(text, 0).isKnown("x")).toBe(true);
-});
-
 describe("alternatives", () => {
   const alternatives = (text: string) => dagger.alternatives?.(text);
   const operand = (name: string) => ({ source: `†${name}`, reference: { name, path: [] } });
@@ -54,27 +45,12 @@ describe("alternatives", () => {
   });
 });
 
-describe("a name", () => {
-  const name = (text: string, ended: boolean, start = 0) =>
-    matchName({ text, limit: text.length, ended }, start);
-
-  it("can continue unless the text has ended", () => {
-    expect(name("ab", false)).toEqual({ end: 2, undecided: true });
-    expect(name("ab", true)).toEqual({ end: 2, undecided: false });
-    expect(name("", false)).toEqual({ end: 0, undecided: true });
-    expect(name("", true)).toEqual({ end: -1, undecided: false });
-    expect(matchName({ text: "abc", limit: 2, ended: false }, 0)).toEqual({
-      end: 2,
-      undecided: true,
-    });
-  });
-
-  it("has at most 64 characters", () => {
-    const longest = "a".repeat(limits.maxNameChars);
-    expect(name(longest, true).end).toBe(64);
-    expect(name(`${longest}a`, true).end).toBe(-1);
-    expect(name(`${longest}a`, false)).toEqual({ end: -1, undecided: false });
-  });
+it("a name has at most 64 characters", () => {
+  const name = (text: string, ended: boolean) => matchName({ text, limit: text.length, ended }, 0);
+  const longest = "a".repeat(limits.maxNameChars);
+  expect(name(longest, true)).toEqual({ end: 64, undecided: false });
+  expect(name(longest, false)).toEqual({ end: 64, undecided: true });
+  expect(name(`${longest}a`, false)).toEqual({ end: -1, undecided: false });
 });
 
 describe("a path", () => {
@@ -89,7 +65,7 @@ describe("a path", () => {
       expect(path(`${text} `)).toEqual([text.length, false]);
       expect(path(text, true)).toEqual([text.length, false]);
       for (let chars = 0; chars <= text.length; chars++) {
-        const end = chars === text.length && text.startsWith("[") ? chars : 0;
+        const end = chars === text.length ? chars : 0;
         expect(path(text.slice(0, chars))).toEqual([end, true]);
         // Characters after the limit are not read.
         expect(path(`${text}x`, false, chars)).toEqual([end, true]);
@@ -99,7 +75,7 @@ describe("a path", () => {
 
   const none =
     "a| .a|.|.9|.-|..|[|[]|[a]|[01]|[00]|[-0]|[+1]|[-]|[--1]|[1|[1x]|[ 0]|[1:x]|[1:2|[1:2:3]|[:01]|" +
-    "[*|[**]|[*x]|['a'|['a]|['a\nb']|['a\rb']|['a\\nb']|['a\\|['a\"]|['a'b']|['a'x]";
+    "[*|[**]|[*x]|['a'|['a]|['a\nb']|[\"a\nb\"]|['a\rb']|['a\\nb']|['a\\|['a\"]|['a'b']|['a'x]";
 
   it.each(none.split("|"))("does not begin with %j", (text) => {
     expect(path(text, true)).toEqual([0, false]);
@@ -134,20 +110,16 @@ describe("a path", () => {
 });
 
 describe("a similar word", () => {
-  it("may differ in a third of its letters, or at least in one, and the nearest comes first", () => {
-    expect(nearest("temperature", ["temprature", "tmprtre", "temperatures", "x"])).toEqual([
-      "temprature",
-      "temperatures",
-    ]);
-    expect(nearest("abcdef", ["abcdxx", "abcdxf", "abcxxx"])).toEqual(["abcdxf", "abcdxx"]);
-    expect(nearest("ab", ["ax", "xx", "a", "abc", "abcd", "b"])).toEqual(["ax", "a", "abc"]);
-    expect(nearest("", ["a", "ab"])).toEqual(["a"]);
-    expect(nearest("abc", ["bca", "xabc", "ab"])).toEqual(["xabc", "ab"]);
-  });
-
-  it("is found in any case, and returned as written", () => {
-    expect(nearest("TEMP", ["Temp", "tEmq"])).toEqual(["Temp", "tEmq"]);
-  });
+  it.each([
+    ["temperature", ["temprature", "tmprtre", "temperatures", "x"], ["temprature", "temperatures"]],
+    ["abcdef", ["abcdxx", "abcdxf", "abcxxx"], ["abcdxf", "abcdxx"]],
+    ["ab", ["ax", "xx", "a", "abc", "abcd", "b"], ["ax", "a", "abc"]],
+    ["", ["a", "ab"], ["a"]],
+    ["abc", ["bca", "xabc", "ab"], ["xabc", "ab"]],
+    ["TEMP", ["Temp", "tEmq"], ["Temp", "tEmq"]],
+  ])("of %j differs in a third of its letters, or at least in one: %j", (wanted, words, near) =>
+    expect(nearest(wanted, words)).toEqual(near),
+  );
 
   it("is searched among 1,000 words, and at most three are returned", () => {
     const many = (count: number) => [...Array<string>(count).fill("something else"), "temp"];

@@ -1,4 +1,5 @@
-import { Expander, type ExpandOptions } from "../../src/reference/expand.ts";
+import type { ExpandOptions } from "../../src/reference/expand.ts";
+import { expanded } from "./streamed.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { type PageUrl, renderers, urlsOf } from "./markdown-renderers.ts";
 import { randomFrom } from "./reference-grammar.ts";
@@ -70,10 +71,5 @@ function expandedFrom(
   variables: Variables,
   options?: ExpandOptions,
 ): string {
-  const expander = new Expander(lookupIn(variables), options);
-  let answer = "";
-  const emit = (piece: string) => (answer += piece);
-  for (const piece of pieces) void expander.write(piece, emit);
-  void expander.flush(emit);
-  return answer;
+  return expanded(lookupIn(variables), pieces, options).text;
 }

@@ -37,6 +37,7 @@ const VALID = [
   '[1, "a", null, true, -0, 1e2]',
   '[ {"a": [1, {"b": "},]"}]}, [[], [2, 3]] ]\n',
   String.raw`["\"", "\\", "[,]\\\"", "é😀\ud83d"]`,
+  String.raw`["\"],", "a"]`,
 ];
 
 const INVALID = [
@@ -77,7 +78,7 @@ describe("an array received in pieces", () => {
       [12_345, 12_350],
       [29_998, 30_000],
     ] as const) {
-      const span = spanOf(marks, { bytes: read.bytes.length, count: 30_000 }, { from, to });
+      const span = spanOf(marks, { bytes: read.bytes.length }, { from, to });
       const text = new TextDecoder().decode(read.bytes.subarray(span.fromByte, span.toByte));
       const slice = parseElements(text).slice(from - span.firstCount, to - span.firstCount);
       expect(slice).toEqual(values.slice(from, to));

@@ -22,6 +22,7 @@ describe("a diff of two texts", () => {
       "@@ -3,7 +3,8 @@\n line 2\n line 3\n line 4\n-line 5\n+new\n+more\n line 6\n line 7\n line 8\n",
     );
     expect(unified(after, after)).toEqual({ diff: "" });
+    expect(unified("", "a\n")).toEqual({ diff: "@@ -0,0 +1 @@\n+a\n" });
   });
 
   it("shortens a long line around its change", () => {
@@ -65,6 +66,12 @@ describe("a diff of two texts", () => {
     const all = unified(old, after);
     expect(all.diff).toContain("@@ -289998,7 +291998,7 @@");
     expect(more).toBe(all.diff.split("\n").length - 1 - 60);
+  });
+
+  it("shows each of many changed lines beside the repeated ones between them", () => {
+    const before = numbered(20_000).replaceAll("\n", "\nsame\n");
+    const { diff } = unified(before, before.replaceAll("line", "row"), 60);
+    expect(diff).toContain("-line 0\n+row 0\n same\n-line 1\n+row 1\n same\n");
   });
 
   it.each([

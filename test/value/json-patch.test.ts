@@ -127,6 +127,8 @@ describe("a JSON Patch", () => {
     expect(run(odd, [{ op: "replace", path: "/a~1b", value: 3 }])).toMatchObject({ "a/b": 3 });
     expect(at("/a/1")).toThrow("/a/1 leads nowhere. /a has 1 elements.");
     expect(at("/b/x/y")).toThrow("/b/x leads nowhere. /b is neither an object nor an array.");
+    const within = () => run({ a: {} }, [{ op: "move", from: "/a", path: "/a/b" }]);
+    expect(within).toThrow("A value cannot be moved into itself: /a to /a/b.");
     expect(at("a")).toThrow('"a" is not a JSON Pointer; write e.g. /orders/0/total.');
   });
 });

@@ -5,9 +5,7 @@ import { charsOf } from "../../src/value/json-text.ts";
 
 const large: readonly (readonly [string, Json])[] = [
   ["records", Array.from({ length: 5_000 }, (_, id) => ({ id, text: `"row" ${id}`, tags: [] }))],
-  ["numbers", Array.from({ length: 300_000 }, (_, index) => index / 7)],
-  ["a text", '€ "quoted"\n'.repeat(20_000)],
-  ["half surrogate pairs", "\ud83d".repeat(100_000)],
+  ["numbers and half surrogate pairs", [1 / 7, "\ud83d".repeat(100_000)]],
   ["an object of large values", { a: ["x".repeat(200_000)], "b\n": { c: "y".repeat(200_000) } }],
   ["lists in lists", [[], {}, [[["z".repeat(65_537)]]], null, true]],
 ];
@@ -19,7 +17,7 @@ it("the size of a value as text is computed without serializing it", () => {
       expect(charsOf(value as Json, Infinity)).toBe(text.length);
     }),
   );
-  for (const [, value] of large.filter(([, one]) => typeof one !== "string")) {
+  for (const [, value] of large) {
     expect(charsOf(value, Infinity)).toBe(JSON.stringify(value).length);
   }
 });

@@ -18,7 +18,7 @@ it("the span of a range is the smallest that contains the range, for any marks",
     fc.pre(from < to);
     const [fromByte, firstCount] = places.findLast((place) => place[1] <= from) ?? [];
     const toByte = places.find((place) => place[1] >= to)?.[0] ?? bytes;
-    const span = spanOf(places, { bytes, count }, { from, to });
+    const span = spanOf(places, { bytes }, { from, to });
     expect(span).toEqual({ fromByte, toByte, firstCount });
   });
   fc.assert(property, { numRuns: 500 });

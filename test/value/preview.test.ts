@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
 import { previewOf } from "../../src/value/preview.ts";
+import { shapeOf } from "../../src/value/shape.ts";
 import { anyJson, nested } from "../support/json-values.ts";
 
 /** Returns the elements that an array's preview shows, and the number that it leaves out. */
@@ -91,23 +92,24 @@ describe("a preview of a long value", () => {
   });
 });
 
-describe("every preview", () => {
-  /** Lists the faults of a value's preview. */
-  function faultsOf(value: Json): readonly string[] {
-    const preview = previewOf(value);
+describe("every preview and every shape", () => {
+  /** Lists the faults of a text that describes a value in one line. */
+  function faultsOf(text: string, maxChars: number): readonly string[] {
     const faults: string[] = [];
-    if (preview.length > limits.maxLineChars) faults.push("too long");
-    if (preview === "" && value !== "") faults.push("empty");
-    if (!preview.isWellFormed()) faults.push("half a surrogate pair");
-    if (/\p{Cc}/u.test(preview)) faults.push("a control character");
+    if (text.length > maxChars) faults.push("too long");
+    if (text === "") faults.push("empty");
+    if (!text.isWellFormed()) faults.push("half a surrogate pair");
+    if (/\p{Cc}/u.test(text)) faults.push("a control character");
     return faults;
   }
 
+  function expectFaultless(value: Json): void {
+    if (value !== "") expect(faultsOf(previewOf(value), limits.maxLineChars)).toEqual([]);
+    expect(faultsOf(shapeOf(value), limits.maxShapeChars)).toEqual([]);
+  }
+
   it("has a limited number of printable characters for any JSON", () => {
-    const property = fc.property(anyJson, (value) => {
-      expect(faultsOf(value)).toEqual([]);
-    });
-    fc.assert(property, { numRuns: 500 });
+    fc.assert(fc.property(anyJson, expectFaultless), { numRuns: 500 });
   });
 
   it.each<[string, Json]>([
@@ -115,12 +117,8 @@ describe("every preview", () => {
     ["10,000 nested objects", nested(10_000, (inner) => ({ inner }))],
     ["a key of 100,000 characters", { ["k".repeat(100_000)]: 1, b: 2 }],
     ["5,000 keys", Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, i]))],
+    ["different keys", Array.from({ length: 500 }, (_, index) => ({ [`k${index}`]: index }))],
     ["only long texts", Array.from({ length: 1_000 }, () => "😀".repeat(1_000))],
-    [
-      "keys and texts that become longer when quoted",
-      [{ ["\0".repeat(90)]: "\0".repeat(90) }, 2, 3],
-    ],
-  ])("has them for %s", (_name, value) => {
-    expect(faultsOf(value)).toEqual([]);
-  });
+    ["what becomes longer in quotes", [{ ["\0".repeat(90)]: "\0".repeat(90) }, 2, 3]],
+  ])("has them for %s", (_name, value) => expectFaultless(value));
 });

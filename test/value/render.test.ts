@@ -33,21 +33,11 @@ it.each<[Json, string]>([
 });
 
 it("a value inside a tool's input is compact JSON, and never cut", () => {
-  const value = Array.from({ length: 100_000 }, (_, index) => ({ index }));
+  const value = Array.from({ length: 10_000 }, (_, index) => ({ index }));
   expect(renderText(value)).toBe(JSON.stringify(value));
 });
 
 describe("a value inside a line", () => {
-  it("prints any short value as compact JSON", () => {
-    fc.assert(
-      fc.property(anyJson, (value) => {
-        const json = JSON.stringify(value);
-        fc.pre(typeof value !== "string" && json.length <= limits.maxExcerptChars);
-        expect(renderInline(value)).toBe(json);
-      }),
-    );
-  });
-
   it.each<[string, JsonArray | JsonObject, RegExp, number]>([
     [
       "array",
@@ -161,11 +151,6 @@ describe("a table", () => {
 });
 
 describe("fenced JSON", () => {
-  it("is indented by two spaces", () => {
-    const value = { a: [1, { b: "x" }], c: {}, d: [] };
-    expect(renderBlock(value, "$v")).toBe(`\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``);
-  });
-
   it("is the indented JSON of any short value that is not a table", () => {
     fc.assert(
       fc.property(fc.oneof(fc.array(anyJson), fc.dictionary(fc.string(), anyJson)), (value) => {
@@ -181,11 +166,6 @@ describe("fenced JSON", () => {
   it.each([0, 1, 2, 3, 4, 10, 1_000])("has a longer fence than %i backticks inside", (run) => {
     const { fence } = openFence(renderBlock({ code: `a${"`".repeat(run)}b\`` }, "$v"));
     expect(fence).toHaveLength(Math.max(3, run + 1));
-  });
-
-  it("counts backticks in keys, but not across strings", () => {
-    expect(openFence(renderBlock([["``", "``"]], "$v")).fence).toHaveLength(3);
-    expect(openFence(renderBlock({ "````": 1 }, "$v")).fence).toHaveLength(5);
   });
 
   it.each<[string, JsonArray | JsonObject, number]>([

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
 import { shapeOf } from "../../src/value/shape.ts";
-import { anyJson, nested } from "../support/json-values.ts";
+import { anyJson } from "../support/json-values.ts";
 
 function wide(keys: number, value: Json, name = "key"): Json {
   return Object.fromEntries(
@@ -59,38 +59,6 @@ it("a shape that is too long is cut at a whole character if a single key is too 
 });
 
 describe("every shape", () => {
-  /** Lists the faults of a value's shape. */
-  function faultsOf(value: Json): readonly string[] {
-    const shape = shapeOf(value);
-    const faults: string[] = [];
-    if (shape === "") faults.push("empty");
-    if (shape.length > limits.maxShapeChars) faults.push("too long");
-    if (!shape.isWellFormed()) faults.push("half a surrogate pair");
-    if ([...shape].some((character) => character < " ")) faults.push("a control character");
-    return faults;
-  }
-
-  it("has at most 300 characters, on one line, for any JSON", () => {
-    const property = fc.property(anyJson, (value) => {
-      expect(faultsOf(value)).toEqual([]);
-    });
-    fc.assert(property, { numRuns: 500 });
-  });
-
-  it.each<[string, Json]>([
-    ["10,000 nested arrays", nested(10_000, (inner) => [inner])],
-    ["10,000 nested objects", nested(10_000, (inner) => ({ inner }))],
-    ["5,000 keys", wide(5_000, "x")],
-    ["wide objects in wide objects", wide(50, wide(50, wide(5, 1)))],
-    ["100,000 elements", Array.from({ length: 100_000 }, (_, index) => index)],
-    [
-      "objects with different keys",
-      Array.from({ length: 500 }, (_, index) => ({ [`k${index}`]: index })),
-    ],
-  ])("has them for %s", (_name, value) => {
-    expect(faultsOf(value)).toEqual([]);
-  });
-
   it("is the same for equal values, and for one row or many", () => {
     fc.assert(
       fc.property(anyJson, fc.integer({ min: 2, max: 5 }), (value, times) => {

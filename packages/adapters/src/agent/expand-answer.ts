@@ -138,7 +138,7 @@ export function textParts<Part extends StreamPart>(
   const texts = new TextsExpander(lookupFor(store, json.compact({ sealed }), onUsed), {
     ...options,
     ...knownNamesOf(store),
-    onResolved: (source, text) => {
+    onPlaced: (_id, { source, text }) => {
       if (isSealed && text !== "") next = { source, text };
       isSealed = false;
     },
