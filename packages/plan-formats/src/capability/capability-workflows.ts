@@ -42,8 +42,7 @@ async function withTool(
   const tool = toolNamed(name, tools);
   if (tool === undefined) return call;
   const schema = await toolInputs.jsonSchemaOf(tool, name);
-  const takesAction =
-    name !== call.tool && parametersIn(schema).some((one) => one.name === "action");
+  const takesAction = name !== call.tool && parametersIn(schema).has("action");
   const action = takesAction ? { action: call.tool.slice(name.length + 1) } : {};
   const parameters = coerceParameters({ ...action, ...call.parameters }, schema);
   return { ...call, tool: name, parameters };

@@ -5,14 +5,13 @@ import { StepPrompt } from "./step-prompt.ts";
 import { StepOutputs } from "./step-outputs.ts";
 import { type TemplateStep, templateStepSchema, shorten, readTemplate } from "./template.ts";
 import {
-  type ModelAnswer,
   type Plan,
   type PlanCall,
   type PlanOutput,
   toolCalls,
   runtimeTools,
 } from "../../../../src/internal-tool.ts";
-import { joinedLabels, json, previewOf, nearest, variableNames } from "../../../../src/internal.ts";
+import { joinedLabels, json, nearest, variableNames } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 
@@ -175,7 +174,7 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
     inputSchema: templateStepSchema,
     timeMs: limits.turnMs,
     async execute(step, context) {
-      const { call, hidesUntrusted } = context;
+      const { call } = context;
       const inputs = new StepPrompt(resources, context);
       const outputs = new StepOutputs({ step, resources, call, tool: PROMPT_TOOL });
       outputs.requireWritable();
@@ -197,25 +196,15 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
         output: null,
         save: async () => {
           const { written, shown, kept } = await (writing ??= outputs.write(answer));
-          const output = { ...shownOf(answer, hidesUntrusted), written };
-          const saved = { output, places: written, shown: { answer: shown, written } };
-          return toolCalls.change(() => ({ ...saved, ...json.compact({ kept }) }));
+          const output = { answer: shown, written };
+          return toolCalls.change(() => ({
+            output,
+            places: written,
+            shown: output,
+            ...json.compact({ kept }),
+          }));
         },
       };
     },
   });
-}
-
-/** The part of the answer that the tool result shows, subject to its visibility. */
-function shownOf(
-  { value, labels: { visibility, trusted } }: ModelAnswer,
-  hidesUntrusted: boolean,
-): Readonly<Record<string, Json>> {
-  if (visibility !== "model") return { visibility };
-  if (!trusted && hidesUntrusted) return { visibility: "hidden" };
-  const isShort = JSON.stringify(value).length <= limits.maxShownResultChars;
-  const shown = isShort
-    ? { answer: value }
-    : { count: json.countOf(value), preview: previewOf(value) };
-  return trusted ? shown : { ...shown, untrusted: true };
 }
