@@ -93,7 +93,7 @@ type Parameters = ReadonlyMap<string, jsonSchemas.Definition>;
 /** The schemas of the parameters that a schema or one of its alternatives declares, by name. */
 export function parametersIn(schema: JSONSchema7): Parameters {
   return jsonSchemas.foldSchema<Parameters>(schema, schema, {
-    own: (one) => new Map(Object.entries(Object(one).properties ?? {})),
+    own: (one) => new Map(typeof one === "boolean" ? [] : Object.entries(one.properties ?? {})),
     all: (parts) => joined("allOf", parts),
     any: (parts) => joined("anyOf", parts),
   });

@@ -25,7 +25,7 @@ import {
   startRun,
 } from "../run/plan-turn.ts";
 import { planFrom, type PlanSource } from "../program/plan-from.ts";
-import { planRecomputation, recomputationView } from "./recompute.ts";
+import { planRecomputation } from "./recompute.ts";
 import type { Planner } from "../run/open-plan.ts";
 import { type Proposal, proposePlan, proposePlanTool } from "../run/propose-plan.ts";
 import {
@@ -186,13 +186,10 @@ export class Plans implements contexts.ConversationPlans {
   ): Promise<Response> {
     this.#context.requireExisting();
     const name = this.#asBefore(wanted);
-    const planned = await this.#equipped(name, asking.asked, async (agent, signal) => {
-      const planning = planRecomputation(this.#planner(agent), names);
-      const { record, ...others } = await unlessAborted(planning, signal);
-      return { ...others, agent, ...json.compact({ record }) };
-    });
-    const { record } = planned;
-    if (!run || record === undefined) return Response.json(recomputationView(planned));
+    const { record, view } = await this.#equipped(name, asking.asked, (agent, signal) =>
+      unlessAborted(planRecomputation(this.#planner(agent), names), signal),
+    );
+    if (!run || record === undefined) return Response.json(view);
     this.#keep({ ...record, status: "approved" });
     return this.run(record.id, {}, asking);
   }
