@@ -26,8 +26,7 @@ import {
 } from "../run/plan-turn.ts";
 import { planFrom, type PlanSource } from "../program/plan-from.ts";
 import { planRecomputation } from "./recompute.ts";
-import type { Planner } from "../run/open-plan.ts";
-import { type Proposal, proposePlan, proposePlanTool } from "../run/propose-plan.ts";
+import { type Planner, type Proposal, proposePlan, proposePlanTool } from "../run/open-plan.ts";
 import {
   type AgentContext,
   type ConversationData,
@@ -416,17 +415,9 @@ export class Plans implements contexts.ConversationPlans {
     return [proposing, ...running];
   }
 
-  endRuns(data: ConversationData): void {
-    endRuns(data);
-  }
-
-  exported(data: ConversationData): Iterable<contexts.PlanLine> {
-    return planLines(data);
-  }
-
-  take(data: ConversationData, line: contexts.PlanLine): void {
-    takePlanLine(data, line);
-  }
+  readonly endRuns = endRuns;
+  readonly exported = planLines;
+  readonly take = takePlanLine;
 
   async endImport(data: ConversationData, { isTrusted, reason }: contexts.EndOfImport) {
     const cancelled = await cancelWaitingRuns(data, reason);

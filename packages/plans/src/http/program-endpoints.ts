@@ -330,7 +330,7 @@ export function sourceIn<Source extends z.ZodType>(value: unknown, key: string, 
   return json.isObject(value) && key in value ? parse(source, value) : undefined;
 }
 
-function shortOf({ format: _, calls: _1, findings: _2, ...short }: Program) {
+function shortOf({ format: _format, calls: _calls, findings: _findings, ...short }: Program) {
   return short;
 }
 

@@ -13,8 +13,7 @@ import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { PlanRecord } from "../plan/plan-record.ts";
 import { RESERVED_NAMES } from "../plan/run-names.ts";
 import { NOT_PLANNED } from "../program/slice-calls.ts";
-import { type Planner, toolsOf } from "../run/open-plan.ts";
-import { recordOf, requireLength } from "../run/propose-plan.ts";
+import { type Planner, recordOf, requireLength, toolsOf } from "../run/open-plan.ts";
 import type { recomputation } from "./plan-schemas.ts";
 
 /** The calls that make stale values again, with a plan of them if there are any, and the values that stay. */

@@ -1,7 +1,6 @@
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { codeOf } from "../../../../src/errors.ts";
-import * as limits from "../../../../src/limits.ts";
 import type { Finding } from "./findings.ts";
 import { issuesIn } from "./plan-input.ts";
 import { json, type Need, needsIn } from "../../../../src/internal.ts";
@@ -44,7 +43,7 @@ export async function parameterFindings(
 /** Reports nothing if the check takes too long. */
 function issuesOrNone(schema: JSONSchema7, value: Json, open: ReadonlySet<string>) {
   try {
-    return issuesIn(schema, value, { open, maximum: limits.maxSchemaChecks });
+    return issuesIn(schema, value, { open });
   } catch (error) {
     if (codeOf(error) !== "limit_exceeded") throw error;
     return [];

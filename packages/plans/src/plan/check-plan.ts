@@ -53,11 +53,10 @@ export interface CheckedPlan {
 }
 
 /**
- * Checks a plan. Returns its findings, and without any the plan ready to run. Runs nothing. Cost: linear in the
- * calls, their parameters and their dependencies.
+ * Checks a plan. Adds its findings to those that there are, and returns, without any, the plan ready to run. Runs
+ * nothing. Cost: linear in the calls, their parameters and their dependencies.
  */
-export async function checkPlan(plan: Plan, context: PlanContext) {
-  const findings = new Findings();
+export async function checkPlan(plan: Plan, context: PlanContext, findings = new Findings()) {
   if (plan.calls.length > limits.maxPlanItems) {
     findings.add(tooManyCalls(plan.calls.length));
     return { findings, checked: undefined };

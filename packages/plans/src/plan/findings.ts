@@ -43,7 +43,7 @@ export class Findings {
   #more = 0;
 
   constructor(findings: readonly Finding[] = []) {
-    this.addEach(findings);
+    for (const one of findings) this.add(one);
   }
 
   get isEmpty(): boolean {
@@ -59,15 +59,6 @@ export class Findings {
     // There is at most one cycle, and it is shown in full.
     const text = about.code === "cycle" ? message : characters.clip(message, limits.maxReasonChars);
     this.#findings.push({ ...about, ...place, message: text });
-  }
-
-  addEach(findings: readonly Finding[]): void {
-    for (const one of findings) this.add(one);
-  }
-
-  addAll(others: Findings): void {
-    this.addEach(others.#findings);
-    this.#more += others.#more;
   }
 
   /** Returns the findings. If some were left out, the last one gives their number. */

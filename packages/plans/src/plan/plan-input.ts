@@ -187,17 +187,16 @@ interface CheckOptions {
   readonly at?: string;
   /** Places whose values are unknown. */
   readonly open?: ReadonlySet<string>;
-  readonly maximum?: number;
 }
 
 /**
  * Returns the first `maxShownItems` issues of a value, with `$ref`, `allOf`, `anyOf` and `oneOf`. A keyword that is
- * not checked, or malformed, is no issue. Throws `limit_exceeded` if the check takes more than `maximum` steps.
+ * not checked, or malformed, is no issue. Throws `limit_exceeded` if the check takes more than `maxSchemaChecks` steps.
  */
 export function issuesIn(
   definition: jsonSchemas.Definition,
   value: Json,
-  { at = "", open = new Set(), maximum = limits.maxSchemaChecks }: CheckOptions = {},
+  { at = "", open = new Set() }: CheckOptions = {},
 ): readonly Issue[] {
   const root = typeof definition === "boolean" ? {} : definition;
   let work = 0;
@@ -220,7 +219,7 @@ export function issuesIn(
   function ownIssues(schema: jsonSchemas.Definition, value: Json, at: string): readonly Issue[] {
     work += costOf(schema, value);
     const advice = "Give a smaller input, or simplify the schema.";
-    requireAtMost(["maxSchemaChecks", maximum], work, advice);
+    requireAtMost("maxSchemaChecks", work, advice);
     if (schema === true) return [];
     if (schema === false) return [{ at, message: "must not be there: remove it." }];
     const { required } = schema;
