@@ -2,8 +2,7 @@ import { parseXml, XmlCdata, XmlElement, XmlError, type XmlNode, XmlText } from 
 import type { ToolSet } from "ai";
 import { coerceParameters, parametersIn } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
-import type { PlanFormat } from "../../../plans/src/plan/plan-format.ts";
-import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
+import type { PlanFormat, Finding, ReadPlan } from "../../../plans/src/plan/plan-format.ts";
 import * as limits from "../../../../src/limits.ts";
 import { characters } from "../../../../src/internal.ts";
 import { type Plan, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";

@@ -1,8 +1,8 @@
 import * as limits from "../../../../src/limits.ts";
 import { characters, json, nearest } from "../../../../src/internal.ts";
 import { codeOf, messageOf, ByrefError } from "../../../../src/errors.ts";
-import type { Finding, FindingCode } from "../../../plans/src/plan/findings.ts";
-import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
+import type { Finding, FindingCode } from "../../../plans/src/plan/plan-format.ts";
+import { RESERVED_NAMES } from "../../../plans/src/plan/plan-record.ts";
 import { toolFiles } from "../../../../src/internal-tool.ts";
 import {
   matchName,

@@ -1,5 +1,10 @@
 import * as limits from "../../../../src/limits.ts";
-import type { PlanFormat, RunResources } from "../../../plans/src/plan/plan-format.ts";
+import type {
+  PlanFormat,
+  RunResources,
+  Finding,
+  ReadPlan,
+} from "../../../plans/src/plan/plan-format.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { StepPrompt } from "./step-prompt.ts";
 import { StepOutputs } from "./step-outputs.ts";
@@ -13,7 +18,6 @@ import {
 } from "../../../../src/internal-tool.ts";
 import { joinedLabels, json, nearest, variableNames } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
-import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 
 /** The tool that a template's steps call. See `promptTool`. */
 export const PROMPT_TOOL = "prompt";

@@ -10,8 +10,7 @@ import {
 import { type Plan, type PlanCall, turnAgents } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
-import type { PlanRecord } from "../plan/plan-record.ts";
-import { RESERVED_NAMES } from "../plan/run-names.ts";
+import { type PlanRecord, RESERVED_NAMES } from "../plan/plan-record.ts";
 import { NOT_PLANNED } from "../program/slice-calls.ts";
 import { type Planner, recordOf, requireLength, toolsOf } from "../run/open-plan.ts";
 import type { recomputation } from "./plan-schemas.ts";

@@ -1,6 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
-import type { Finding } from "./findings.ts";
+import type { Finding } from "./plan-format.ts";
 import { encoding, json, characters, charsOf, exactNumbers } from "../../../../src/internal.ts";
 import { jsonSchemas, type Plan } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";

@@ -1,8 +1,8 @@
 import type { JSONSchema7 } from "ai";
 import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import type { Finding } from "../plan/findings.ts";
-import { RESERVED_NAMES } from "../plan/run-names.ts";
+import type { Finding } from "../plan/plan-format.ts";
+import { RESERVED_NAMES } from "../plan/plan-record.ts";
 import { json, type Syntaxes, targets, type VariableStore } from "../../../../src/internal.ts";
 import { type StoredMessage, changedIn, saveTargets } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";

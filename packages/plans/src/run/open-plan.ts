@@ -2,12 +2,10 @@ import type { ToolSet } from "ai";
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
 import { checkPlan, type CheckedPlan } from "../plan/check-plan.ts";
-import { type Finding, Findings } from "../plan/findings.ts";
+import { type Finding, Findings, dayAt, type PlanFormat } from "../plan/plan-format.ts";
 import { jsonCall } from "../plan/json-plan.ts";
-import { dayAt, type PlanFormat } from "../plan/plan-format.ts";
 import { inputFindings } from "../plan/plan-input.ts";
-import type { PlanRecord, RunRecord } from "../plan/plan-record.ts";
-import { RESERVED_NAMES, STATE } from "../plan/run-names.ts";
+import { type PlanRecord, type RunRecord, RESERVED_NAMES, STATE } from "../plan/plan-record.ts";
 import type { Lookup } from "../../../../src/references.ts";
 import {
   type Attempt,

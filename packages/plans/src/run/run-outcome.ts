@@ -1,8 +1,13 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, codeOf, type ErrorCode, messageOf } from "../../../../src/errors.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
-import { nameInRun } from "../plan/run-names.ts";
-import { type CallState, isOpenRun, type RunRecord, type RunResult } from "../plan/plan-record.ts";
+import {
+  nameInRun,
+  type CallState,
+  isOpenRun,
+  type RunRecord,
+  type RunResult,
+} from "../plan/plan-record.ts";
 import {
   encoding,
   flagged,
