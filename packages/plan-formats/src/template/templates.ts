@@ -5,10 +5,15 @@ import type {
   Finding,
   ReadPlan,
 } from "../../../plans/src/plan/plan-format.ts";
-import { ByrefError } from "../../../../src/errors.ts";
 import { StepPrompt } from "./step-prompt.ts";
 import { StepOutputs } from "./step-outputs.ts";
-import { type TemplateStep, templateStepSchema, shorten, readTemplate } from "./template.ts";
+import {
+  type Input,
+  type TemplateStep,
+  templateStepSchema,
+  shorten,
+  readTemplate,
+} from "./template.ts";
 import {
   type Plan,
   type PlanCall,
@@ -44,38 +49,35 @@ export function planFromTemplate(text: string): ReadPlan {
   return { plan, findings: [] };
 }
 
-/** Finds faults of a template, given the names of all existing tools. */
-export function templateFindings(plan: Plan, toolNames: Iterable<string>): readonly Finding[] {
+/** Finds the tools that a template names and nobody has, and, without a bucket, its files. */
+const templateFindings: PlanFormat["findings"] & object = (plan, { toolNames, hasFiles }) => {
   const known = new Set(toolNames);
-  return stepsIn(plan).flatMap(({ call, step }) =>
-    step.tools
+  const noBucket = "file: needs a bucket, and none is bound: bind BLOBS, or use variable:.";
+  return stepsIn(plan).flatMap(({ call, step: { inputs, outputs, tools } }): Finding[] => {
+    const fileFindings = (at: string, all: readonly Pick<Input, "target" | "line">[]) =>
+      all
+        .filter(({ target }) => target.scheme === "file" && !hasFiles)
+        .map(({ line }) => ({ code: "no_bucket" as const, call, at, line, message: noBucket }));
+    const toolFindings = tools
       .filter(({ name }) => !known.has(name))
       .map(({ name, line }) => {
         const near = nearest(name, known);
         const hint = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
         const message = `There is no tool ${shorten(name)}.${hint}`;
-        return { code: "unknown_tool", call, at: "@tools", line, message };
-      }),
-  );
-}
+        return { code: "unknown_tool" as const, call, at: "@tools", line, message };
+      });
+    return [
+      ...toolFindings,
+      ...fileFindings("@input", inputs),
+      ...fileFindings("@output", outputs),
+    ];
+  });
+};
 
 /** The conversation's variables that a template reads, if they exist. */
 function variablesRead(plan: Plan): readonly string[] {
   const targets = stepsIn(plan).flatMap(({ step }) => step.inputs.map(({ target }) => target));
   return [...new Set(targets.flatMap((one) => (one.scheme === "variable" ? [one.name] : [])))];
-}
-
-/** Reports the files that a template names, for a runtime without a bucket. */
-function filesWithoutBucket(plan: Plan): readonly Finding[] {
-  const message = "file: needs a bucket, and none is bound: bind BLOBS, or use variable:.";
-  return stepsIn(plan).flatMap(({ call, step: { inputs, outputs } }) =>
-    [
-      ...inputs.map((input) => ({ ...input, at: "@input" })),
-      ...outputs.map((output) => ({ ...output, at: "@output" })),
-    ]
-      .filter(({ target }) => target.scheme === "file")
-      .map(({ at, line }) => ({ code: "no_bucket", call, at, line, message })),
-  );
 }
 
 function stepsIn({ calls }: Plan): readonly { call: string; step: TemplateStep }[] {
@@ -156,10 +158,7 @@ export const templates: PlanFormat = {
     isAlone: true,
     tools: (places) => [promptTool(places)],
   },
-  findings: (plan, { toolNames, hasFiles }) => [
-    ...templateFindings(plan, toolNames),
-    ...(hasFiles ? [] : filesWithoutBucket(plan)),
-  ],
+  findings: templateFindings,
   effectsOf: ({ parameters }, effectsOf) =>
     templateStepSchema.parse(parameters).tools.some(({ name }) => effectsOf(name) === "once")
       ? "once"
@@ -182,13 +181,12 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
       const inputs = new StepPrompt(resources, context);
       const outputs = new StepOutputs({ step, resources, call, tool: PROMPT_TOOL });
       outputs.requireWritable();
-      const rendered = await inputs.render(step);
-      if (rendered.kind === "skipped") throw new ByrefError("skipped", rendered.reason);
+      const prompt = await inputs.render(step);
       await outputs.begin();
       const { tools } = outputs;
       const callOptions = { ...call, madeOf: inputs.questionLabels() };
       const { value, labels } = await ask({
-        prompt: rendered.prompt,
+        prompt,
         tools,
         texts: inputs.texts,
         variables: [...inputs.given],

@@ -122,14 +122,14 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
         json.isJsonArray(names) && names.every((name) => typeof name === "string"),
     },
   ],
-  ["minimum", bound("at least", (value, limit) => value >= limit)],
-  ["maximum", bound("at most", (value, limit) => value <= limit)],
-  ["exclusiveMinimum", bound("more than", (value, limit) => value > limit)],
-  ["exclusiveMaximum", bound("less than", (value, limit) => value < limit)],
-  ["minLength", count("string", "at least", (length, limit) => length >= limit)],
-  ["maxLength", count("string", "at most", (length, limit) => length <= limit)],
-  ["minItems", count("array", "at least", (length, limit) => length >= limit)],
-  ["maxItems", count("array", "at most", (length, limit) => length <= limit)],
+  ["minimum", bound("number", "at least", (size, limit) => size >= limit)],
+  ["maximum", bound("number", "at most", (size, limit) => size <= limit)],
+  ["exclusiveMinimum", bound("number", "more than", (size, limit) => size > limit)],
+  ["exclusiveMaximum", bound("number", "less than", (size, limit) => size < limit)],
+  ["minLength", bound("string", "at least", (size, limit) => size >= limit)],
+  ["maxLength", bound("string", "at most", (size, limit) => size <= limit)],
+  ["minItems", bound("array", "at least", (size, limit) => size >= limit)],
+  ["maxItems", bound("array", "at most", (size, limit) => size <= limit)],
   ["properties", { isArgument: json.isJsonObject }],
   ["additionalProperties", { isArgument: isSchema }],
   ["items", { isArgument: isSchema }],
@@ -137,34 +137,31 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ["allOf", { isArgument: areSchemas }],
 ]);
 
-function bound(words: string, isMet: (value: number, limit: number) => boolean): Keyword {
+/** A bound of a number, or of the length of a text or list. */
+function bound(
+  of: "number" | "string" | "array",
+  words: string,
+  isMet: (size: number, limit: number) => boolean,
+): Keyword {
   return {
-    isArgument: (argument) => typeof argument === "number",
+    isArgument: (argument) =>
+      of === "number"
+        ? typeof argument === "number"
+        : Number.isInteger(argument) && Number(argument) >= 0,
     check(value, limit) {
-      if (json.typeOfJson(value) !== "number") return undefined;
-      // Beyond the digits of a double, numbers that it does not tell apart are equal.
-      const isRight = isMet(Number(JSON.stringify(value)), Number(limit));
-      return isRight ? undefined : `must be ${words} ${String(limit)}.`;
+      if (json.typeOfJson(value) !== of || isMet(sizeOf(value), Number(limit))) return undefined;
+      if (of === "number") return `must be ${words} ${String(limit)}.`;
+      return `must have ${words} ${String(limit)}, and has ${sizeOf(value)}.`;
     },
   };
 }
 
-function count(
-  type: "string" | "array",
-  words: string,
-  isMet: (length: number, limit: number) => boolean,
-): Keyword {
-  return {
-    isArgument: (argument) => Number.isInteger(argument) && Number(argument) >= 0,
-    check(value, limit) {
-      if (json.typeOfJson(value) !== type) return undefined;
-      // Characters are code points, as in all limits.
-      const length =
-        typeof value === "string" ? characters.codePointCount(value) : listOf(value).length;
-      if (isMet(length, Number(limit))) return undefined;
-      return `must have ${words} ${String(limit)}, and has ${length}.`;
-    },
-  };
+/** Beyond the digits of a double, numbers that it does not tell apart are equal. Characters are code points. */
+function sizeOf(value: Json): number {
+  if (json.isJsonArray(value)) return value.length;
+  return typeof value === "string"
+    ? characters.codePointCount(value)
+    : Number(JSON.stringify(value));
 }
 
 function listOf(argument: Json): readonly Json[] {
