@@ -361,4 +361,8 @@ it("what a template asks for may be tools of the agent; others are findings with
     { ...about, message: "There is no tool fetch." },
   ]);
   expect(findings("search", "serch", "fetch")).toEqual([]);
+  const effects = plan.calls.map((call) =>
+    templates.effectsOf?.(call, (name) => (name === "fetch" ? "once" : "none")),
+  );
+  expect(effects).toEqual(["none", "once"]);
 });

@@ -61,6 +61,14 @@ describe("the outcome of a run", () => {
   });
 });
 
+it("an output of a run that is retried replaces what the run has added before", async () => {
+  const store = await written({ report: "A\n\nB" });
+  const { version, updatedAt } = await store.save({ name: "report", value: "A" });
+  const results = [{ output: "report", name: "report", version, updatedAt }];
+  await outcomeOf(store, { record: ended({ results }) });
+  expect(await store.read("report")).toBe("A\n\nB");
+});
+
 describe("a run's state that the conversation cannot take", () => {
   it("stays under the run's name, including bytes", async () => {
     const store = await written({ report: "Done." });
