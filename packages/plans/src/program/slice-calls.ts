@@ -622,8 +622,7 @@ function referenceBefore(place: Reference, rest: string): string {
   const plain = referenceTo(place);
   const last = place.path.at(-1);
   if (isFirstIn(plain + rest, place) || last === undefined || !("key" in last)) return plain;
-  const above = { ...place, path: place.path.slice(0, -1) };
-  return `${referenceTo(above)}[${JSON.stringify(last.key)}]`;
+  return `${referenceTo(above(place))}[${JSON.stringify(last.key)}]`;
 }
 
 /** Longer than what decides about a reference. */
