@@ -446,7 +446,7 @@ function segmentKey(segment: Segment): string | undefined {
 }
 
 /** Finds parameters that cannot fit the tool's schema, whatever their references resolve to. */
-export async function parameterFindings(
+async function parameterFindings(
   { parameters, tool: name }: PlanCall,
   tool: Pick<ToolSet[string], "inputSchema">,
   texts: readonly ParameterText[],
@@ -489,10 +489,7 @@ function issuesOrNone(schema: JSONSchema7, value: Json, open: ReadonlySet<string
 }
 
 /** All strings of a value, in the written order. */
-export function parameterTexts(
-  value: Json,
-  syntaxes: readonly SyntaxName[],
-): readonly ParameterText[] {
+function parameterTexts(value: Json, syntaxes: readonly SyntaxName[]): readonly ParameterText[] {
   const texts: ParameterText[] = [];
   const collect = (inner: Json, path: ParameterText["path"]) => {
     if (typeof inner === "string") {

@@ -58,7 +58,7 @@ interface Circumstances {
 }
 
 /** Checks a plan. Throws `invalid_plan`, with all findings. */
-export async function requireValid(
+async function requireValid(
   plan: Plan,
   tools: PlanTools,
   { store, more = [], known = [], isForModel = false }: Circumstances,
@@ -118,10 +118,7 @@ export interface PlanTools {
 }
 
 /** Returns the plan format of a name. Throws `bad_configuration` if it is not built in. */
-export function planFormatOf(
-  planFormats: readonly PlanFormat[],
-  format: PlanFormatName,
-): PlanFormat {
+function planFormatOf(planFormats: readonly PlanFormat[], format: PlanFormatName): PlanFormat {
   const found = planFormats.find((one) => one.format === format);
   if (found !== undefined) return found;
   const message = `Plans of the format ${format} are not built into this Worker.`;
