@@ -83,8 +83,8 @@ export class StepPrompt {
 
   /**
    * Renders the inputs in order, each with its name and in a fence, followed by the unchanged prompt. Throws `skipped`
-   * if a required one is missing, `bad_configuration` for a file without a bucket, `limit_exceeded` for a prompt that is too long or a value
-   * that cannot be embedded, and `bad_value` for a selection from text that is not JSON.
+   * if a required one is missing, `bad_configuration` for a file without a bucket, `limit_exceeded` for a prompt that is
+   * too long or a value that cannot be embedded, and `bad_value` for a selection from text that is not JSON.
    */
   async render({ inputs, prompt }: TemplateStep): Promise<string> {
     const blocks: string[] = [];

@@ -40,11 +40,11 @@ export function readTemplate(text: string): ReadTemplate {
   let fence: Fence | undefined;
   for (const { 0: whole, 1: content = "" } of text.replace(/^\uFEFF/, "").matchAll(LINE)) {
     line++;
-    const isText = fence !== undefined;
+    const isFenced = fence !== undefined;
     fence = fenceAfter(content, fence);
     const current = drafts.at(-1) ?? draftAt(line);
-    const [opening = "", name] = (isText ? null : DIRECTIVE.exec(content)) ?? [];
-    if (!isText && HEADING.test(content)) {
+    const [opening = "", name] = (isFenced ? null : DIRECTIVE.exec(content)) ?? [];
+    if (!isFenced && HEADING.test(content)) {
       // The text before the first heading is among them.
       if (drafts.length > limits.maxPlanItems) {
         const message = `A template has at most ${limits.maxPlanItems} steps; this is one more.`;
