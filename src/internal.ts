@@ -17,7 +17,6 @@ export { charsOf } from "./value/json-text.ts";
 export type { PatchOperation } from "./value/json-patch.ts";
 export { type Figure, figuresBeyond, figuresIn } from "./value/figures.ts";
 export * as parsedShapes from "./value/parse-shape.ts";
-export { previewOf } from "./value/preview.ts";
 export { Recent } from "./value/recent.ts";
 export { renderText } from "./value/render.ts";
 export { requireJson } from "./value/require-json.ts";

@@ -7,8 +7,11 @@ import {
 } from "../../packages/plans/src/plan/check-plan.ts";
 import type { Plan } from "../../src/turn/plan.ts";
 import { PlanRun, type PlanRunOptions } from "../../packages/plans/src/plan/plan-run.ts";
-import { nameInRun } from "../../packages/plans/src/plan/run-names.ts";
-import type { CallState, RunRecord } from "../../packages/plans/src/plan/plan-record.ts";
+import {
+  nameInRun,
+  type CallState,
+  type RunRecord,
+} from "../../packages/plans/src/plan/plan-record.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { ScopedStore } from "../../src/tool/scoped-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";

@@ -12,7 +12,7 @@ import { QueryDatabases } from "../../packages/query/src/query-databases.ts";
 import type { QueryEngine } from "../../packages/query/src/query-engine.ts";
 import { queryTools } from "../../packages/query/src/query-tools.ts";
 import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
-import { proposePlanTool } from "../../packages/plans/src/run/propose-plan.ts";
+import { proposePlanTool } from "../../packages/plans/src/run/open-plan.ts";
 import { prepareModelCall } from "../../src/turn/model/model-call.ts";
 import { openToolbox, type Toolbox } from "../../src/turn/toolbox.ts";
 import type { Json } from "../../src/value/json.ts";

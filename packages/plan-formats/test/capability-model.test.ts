@@ -200,53 +200,42 @@ describe("the prompt of a model that calls with tags", () => {
 
       <capability name="get_weather" location="…" days="…" units="…" output_var="…" />
       The weather in a city.
-      - location: string // A city
-      - days?: number
-      - units?: "c" | "f"
+      {"type":"object","properties":{"location":{"type":"string","description":"A city"},"days":{"type":"number"},"units":{"type":"string","enum":["c","f"]}},"required":["location"]}
 
       <capability name="memory" action="…" query="…" output_var="…" />
-      - action: string
-      - query: string
+      {"type":"object","properties":{"action":{"type":"string"},"query":{"type":"string"}},"required":["action","query"]}
 
       <capability name="write_note" title="…" output_var="…">…</capability>
-      - title: string
-      - content: string
+      {"type":"object","properties":{"title":{"type":"string"},"content":{"type":"string"}},"required":["title","content"]}
 
       <capability name="rename" output_var="…">{"name": …, "tags": …}</capability>
-      - name: string
-      - tags: string[]
+      {"type":"object","properties":{"name":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}}},"required":["name","tags"]}
 
       <capability name="sum" rows="…" output_var="…" />
-      - rows: {n: number}[]
+      {"type":"object","properties":{"rows":{"type":"array","items":{"type":"object","properties":{"n":{"type":"number"}},"required":["n"]}}},"required":["rows"]}
 
       <capability name="set_variable">{"name": …, "value": …, "mode": …, "description": …, "ttl": …}</capability>
       Save a variable or part: a.b.
-      - name?: string
-      - value: any
-      - mode?: "replace" | "append" | "merge" | "new"
-      - description?: string
-      - ttl?: number
+      {"type":"object","properties":{"name":{"type":"string"},"value":{},"mode":{"type":"string","enum":["replace","append","merge","new"]},"description":{"type":"string"},"ttl":{"type":"number","exclusiveMinimum":0}},"required":["value"]}
 
       <capability name="variable_set" key="…" value="…" output_var="…">…</capability>
       Save a value under a key.
-      - key: string
-      - value?: any
-      - content?: string
+      {"type":"object","properties":{"key":{"type":"string"},"value":{},"content":{"type":"string"}},"required":["key"]}
 
       <capability name="variable_get" key="…" output_var="…" />
       Read what is saved under a key.
-      - key: string
+      {"type":"object","properties":{"key":{"type":"string"}},"required":["key"]}
 
       <capability name="variable_list" output_var="…" />
       List the keys, oldest first.
 
       <capability name="variable_interpolate" output_var="…">…</capability>
       Put values in place of {{key}} in a text.
-      - content: string
+      {"type":"object","properties":{"content":{"type":"string"}},"required":["content"]}
 
       <capability name="variable_clear" key="…" output_var="…" />
       Delete what is saved under a key.
-      - key: string
+      {"type":"object","properties":{"key":{"type":"string"}},"required":["key"]}
 
       <capability name="variable_clear_all" output_var="…" />
       Delete all keys."

@@ -71,18 +71,20 @@ describe("a model's text", () => {
     expect(shown(text)).toBe(text);
   });
 
-  it.each(["a < b && c", "if (a<b) return b>a", "R&D &amp;lt; &lt", `a <${"b".repeat(200)}>`])(
-    "may contain %j in the body of a tag",
-    (body) => {
-      const { pieces } = scan([`<capability name="a" q="R&D">${body}</capability>${A}`]);
-      const content = body.replace("&amp;", "&");
-      const parameters = { q: "R&D", content };
-      expect(pieces.map((piece) => typeof piece !== "string" && piece.call.parameters)).toEqual([
-        parameters,
-        {},
-      ]);
-    },
-  );
+  it.each([
+    "a < b && c",
+    "if (a<b) return b[c[0]]>a",
+    "R&D &amp;lt; &lt",
+    `a <${"b".repeat(200)}>`,
+  ])("may contain %j in the body of a tag", (body) => {
+    const { pieces } = scan([`<capability name="a" q="R&D">${body}</capability>${A}`]);
+    const content = body.replace("&amp;", "&");
+    const parameters = { q: "R&D", content };
+    expect(pieces.map((piece) => typeof piece !== "string" && piece.call.parameters)).toEqual([
+      parameters,
+      {},
+    ]);
+  });
 
   it.each(["<b>", "<b/>", "</b>", "<b c='d'>", "<?x", "<!x", "a < b <c>", "< <capability b="])(
     "may not contain markup such as %j in the body of a tag",

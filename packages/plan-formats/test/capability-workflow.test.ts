@@ -1,10 +1,56 @@
 import { describe, expect, it } from "vitest";
 import type { RunRecord } from "../../plans/src/plan/plan-record.ts";
-import { Workflows } from "../../../test/support/workflows.ts";
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
 import { withKnownTools, readCapabilities } from "../src/capability/capability-workflows.ts";
 import type { Plan } from "../../../src/turn/plan.ts";
+import { variableCapability } from "../src/capability/variable-capability.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { wrapRuntimeTools, wrapTools } from "../../../src/tool/tool-call.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { checkedPlan, planRun, runRecord } from "../../../test/support/plan-runs.ts";
+
+/** The name and input of a tool call, in call order. */
+type Called = readonly [name: string, input: unknown];
+
+/** A conversation in which workflows run. */
+class Workflows {
+  readonly called: Called[] = [];
+  readonly #tools: ToolSet;
+
+  constructor(
+    answers: Readonly<Record<string, (input: Readonly<Record<string, string>>) => Json>>,
+  ) {
+    const recorded = Object.entries(answers).map(([name, answer]) => {
+      const execute = (input: Readonly<Record<string, string>>) => {
+        this.called.push([name, input]);
+        return answer(input);
+      };
+      return [name, tool({ inputSchema: z.record(z.string(), z.any()), execute })] as const;
+    });
+    this.#tools = Object.fromEntries(recorded);
+  }
+
+  /** Runs a workflow to its end. */
+  readonly run = async (xml: string): Promise<RunRecord> => {
+    const store = new MemoryStore();
+    const { plan, findings } = readCapabilities(xml);
+    if (plan === undefined) throw new Error(JSON.stringify(findings));
+    const owner = "run_1";
+    const options = { store, syntaxes: plan.syntaxes, owner };
+    const own = await wrapRuntimeTools(variableCapability, options);
+    const shown = Object.fromEntries(Array.from(own, ([name, { shown }]) => [name, shown]));
+    const tools = { ...this.#tools, ...shown };
+    const known = await withKnownTools(plan, tools);
+    const run = planRun({
+      checked: await checkedPlan(known, { tools, isKnown: () => false }),
+      record: runRecord(owner),
+      store,
+      tools: new Map([...(await wrapTools(this.#tools, options)), ...own]),
+    });
+    return run.run();
+  };
+}
 
 const echo = (input: Readonly<Record<string, string>>) => input["content"] ?? "";
 const statusesOf = ({ calls }: RunRecord) => Object.values(calls).map(({ status }) => status);

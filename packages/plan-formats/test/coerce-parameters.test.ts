@@ -1,12 +1,9 @@
-import Ajv, { type AnySchema } from "ajv";
 import type { JSONSchema7 } from "ai";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { parseExactly } from "../../../src/value/exact-number.ts";
 import { coerceParameters } from "../src/capability/capability-tools.ts";
-import { type Json, jsonIn } from "../../../src/value/json.ts";
-import { sampled, samples } from "../../../test/support/slow.ts";
+import type { Json } from "../../../src/value/json.ts";
 
 function schemaOf(schema: z.ZodType): JSONSchema7 {
   return z.toJSONSchema(schema, { target: "draft-07" }) as JSONSchema7;
@@ -56,49 +53,5 @@ describe("a parameter that was written as text", () => {
     expect(coerceParameters({ value: text }, asked)).toEqual({ value });
     const parted: JSONSchema7 = { allOf: [{ required: ["value"] }, asked] };
     expect(coerceParameters({ value: text }, parted)).toEqual({ value });
-  });
-
-  it("takes a type that fits if the schema accepts no text, according to ajv", sampled, () => {
-    const definition = fc.letrec<{ one: JSONSchema7 }>((tie) => ({
-      one: fc.oneof(
-        { maxDepth: 3, withCrossShrink: true },
-        fc.constantFrom<JSONSchema7>(
-          ...(["string", "number", "integer", "boolean", "null", "array", "object"] as const).map(
-            (type) => ({ type }),
-          ),
-          { type: ["number", "string"] },
-          { enum: [1, "a", null] },
-          { enum: [true, 2.5] },
-          { const: 5 },
-          { minimum: 0 },
-          {},
-        ),
-        ...["a", "b", "c"].map((name) => fc.constant<JSONSchema7>({ $ref: `#/$defs/${name}` })),
-        fc.array(tie("one"), { minLength: 1, maxLength: 3 }).map((allOf) => ({ allOf })),
-        fc.array(tie("one"), { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf })),
-      ),
-    })).one;
-    // No circular references, because ajv would not terminate.
-    const without = (...names: readonly string[]) =>
-      definition.filter((one) => !names.some((name) => JSON.stringify(one).includes(`/${name}"`)));
-    const inner = fc.record({ a: without("a"), b: without("a", "b"), c: without("a", "b", "c") });
-    const texts = ["5", "2.5", "-1", "true", "null", "[]", "{}", "a"];
-    fc.assert(
-      fc.property(definition, inner, (n, $defs) => {
-        const schema: JSONSchema7 = { type: "object", properties: { n }, $defs };
-        const fits = new Ajv({ strict: false }).compile(schema as AnySchema);
-        const takesText = ["a", "5", "zz"].some((text) => fits({ n: text }));
-        for (const text of texts) {
-          const coerced = coerceParameters({ n: text }, schema);
-          // A text that fits stays a text. A text that fits only as the JSON in it becomes that value.
-          if (fits({ n: text })) expect(coerced).toEqual({ n: text });
-          const value = jsonIn(text);
-          if (!takesText && value !== undefined && fits({ n: value })) {
-            expect(coerced).toEqual({ n: value });
-          }
-        }
-      }),
-      { numRuns: samples(100) },
-    );
   });
 });

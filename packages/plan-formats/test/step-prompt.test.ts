@@ -191,11 +191,12 @@ describe("the limits of a prompt", () => {
 const writing = (mode: string, output = "variable:x") =>
   `@write-mode ${mode}\n@output ${output}\nWrite.`;
 
-it("a variable is written by two steps, as two paragraphs", async () => {
+it("a variable is written by two steps, as two paragraphs below what was there", async () => {
   const runs = new TemplateRuns();
+  await runs.store.save({ name: "x", value: "Before." });
   const text = `@output variable:x\nWrite.\n## Two\n@output variable:x\nWrite.`;
   await runs.run(text);
-  expect(await runs.store.read("x")).toBe("A\n\nB");
+  expect(await runs.store.read("x")).toBe("Before.\n\nA\n\nB");
 });
 
 it("the result of a step's tool is saved into a part of an existing variable", async () => {

@@ -1,9 +1,8 @@
 import type { RunResources } from "../../plans/src/plan/plan-format.ts";
 import type { AskModel, ModelQuestion } from "../../../src/turn/sub-turn.ts";
 import type { ModelAnswer } from "../../../src/turn/delegate-tool.ts";
-import type { RunRecord } from "../../plans/src/plan/plan-record.ts";
+import { type RunRecord, nameInRun } from "../../plans/src/plan/plan-record.ts";
 import type { Plan } from "../../../src/turn/plan.ts";
-import { nameInRun } from "../../plans/src/plan/run-names.ts";
 import { promptTool, planFromTemplate } from "../src/template/templates.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variables.ts";

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type TemplateStep, readTemplate, type Template } from "../src/template/template.ts";
 import * as limits from "../../../src/limits.ts";
-import { planFromTemplate, PROMPT_TOOL, templateFindings } from "../src/template/templates.ts";
+import { planFromTemplate, PROMPT_TOOL, templates } from "../src/template/templates.ts";
 import { planOf } from "./template-run.ts";
 
 function read(text: string): Template {
@@ -353,21 +353,16 @@ describe("an output that two steps write in different ways is a finding", () => 
 
 it("what a template asks for may be tools of the agent; others are findings with their step and line", () => {
   const plan = planOf("@tools search\nP.\n## Two\n@tools search,\tserch(variable=a) fetch\nP.");
-  expect(templateFindings(plan, ["search", "url_import"])).toEqual([
-    {
-      code: "unknown_tool",
-      call: "two",
-      at: "@tools",
-      line: 4,
-      message: "There is no tool serch. Did you mean search?",
-    },
-    {
-      code: "unknown_tool",
-      call: "two",
-      at: "@tools",
-      line: 4,
-      message: "There is no tool fetch.",
-    },
+  const findings = (...toolNames: string[]) =>
+    templates.findings?.(plan, { toolNames, hasFiles: true });
+  const about = { code: "unknown_tool", call: "two", at: "@tools", line: 4 };
+  expect(findings("search", "url_import")).toEqual([
+    { ...about, message: "There is no tool serch. Did you mean search?" },
+    { ...about, message: "There is no tool fetch." },
   ]);
-  expect(templateFindings(plan, ["search", "serch", "fetch"])).toEqual([]);
+  expect(findings("search", "serch", "fetch")).toEqual([]);
+  const effects = plan.calls.map((call) =>
+    templates.effectsOf?.(call, (name) => (name === "fetch" ? "once" : "none")),
+  );
+  expect(effects).toEqual(["none", "once"]);
 });

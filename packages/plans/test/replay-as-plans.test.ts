@@ -2,27 +2,28 @@ import { describe, expect, it } from "vitest";
 import { replayAsPlans } from "../../../test/support/replay-as-plans.ts";
 import type { Step, Trace } from "../../../test/support/replay.ts";
 
-/** Conversations with the shapes of recorded ones, written for this test. */
+/** A conversation with the shape of recorded ones, written for this test. */
+const days = [
+  { day: "Monday", rain: null },
+  { day: "Tuesday", rain: 3 },
+];
 const chain: Trace = {
-  id: "a chain, with text around references",
+  id: "a chain, with text around references and a result under several labels",
   steps: [
     step("find_city", {
-      label: "var_1",
+      labels: ["id", "zip code"],
       input: { name: "Oslo" },
-      output: { id: 7, "zip code": "0150" },
+      output: { id: 7, "zip code": "†state.x" },
     }),
     step("get_forecast", {
       label: "var_2",
       input: { city: "⟦0⟧", note: "for ⟦0⟧, ⟦1⟧" },
       refs: [
-        { name: "var_1", path: ["id"] },
-        { name: "var_1", path: ["zip code"] },
+        { name: "id", path: [] },
+        { name: "zip code", path: [] },
       ],
-      expect: { city: 7, note: "for 7, 0150" },
-      output: [
-        { day: "Monday", rain: null },
-        { day: "Tuesday", rain: 3 },
-      ],
+      expect: { city: 7, note: "for 7, †state.x" },
+      output: days,
     }),
     step("find_city", { label: "var_3", input: { name: "Rome" }, output: { id: 8 } }),
     step("tell", {
@@ -34,38 +35,8 @@ const chain: Trace = {
         { name: "var_2", path: [0, "rain"] },
         { name: "var_3", path: [] },
       ],
-      expect: {
-        all: [
-          [
-            { day: "Monday", rain: null },
-            { day: "Tuesday", rain: 3 },
-          ],
-          { last: "Tuesday", none: null },
-        ],
-        other: { id: 8 },
-      },
+      expect: { all: [days, { last: "Tuesday", none: null }], other: { id: 8 } },
       output: "told",
-    }),
-  ],
-};
-
-const entries: Trace = {
-  id: "outputs under several labels",
-  steps: [
-    step("open_shop", {
-      labels: ["shop", "stock"],
-      input: {},
-      output: { shop: 5, stock: [1, { a: "†state.x" }] },
-    }),
-    step("sell", {
-      labels: ["sale"],
-      input: { shop: "⟦0⟧", ware: "⟦1⟧" },
-      refs: [
-        { name: "shop", path: [] },
-        { name: "stock", path: [1, "a"] },
-      ],
-      expect: { shop: 5, ware: "†state.x" },
-      output: { sale: true, more: 1 },
     }),
   ],
 };
@@ -73,11 +44,9 @@ const entries: Trace = {
 const options = { seed: 1, shuffles: 3 };
 
 describe("a recorded conversation as a plan", () => {
-  it.each([
-    { ...chain, runs: 2 * 4 },
-    { ...entries, runs: 2 * 2 },
-  ])("has the same result in any order: $id", async ({ runs, ...trace }) => {
-    expect(await replayAsPlans(trace, options)).toEqual({ kind: "ran", runs, failures: [] });
+  it("has the same result in any order", async () => {
+    const ran = { kind: "ran", runs: 2 * 4, failures: [] };
+    expect(await replayAsPlans(chain, options)).toEqual(ran);
   });
 
   it("fails with each store and in each order if a tool gets a different input", async () => {
@@ -86,7 +55,7 @@ describe("a recorded conversation as a plan", () => {
     const failures = replayed.kind === "ran" ? replayed.failures : [];
     expect(failures).toHaveLength(8);
     const [first] = failures;
-    const actual = [{ city: 7, note: "for 7, 0150" }];
+    const actual = [{ city: 7, note: "for 7, †state.x" }];
     expect(first).toMatchObject({ id: "wrong", at: "step 1", expected: [{}], actual });
     expect(new Set(failures.map(({ store }) => store)).size).toBe(2);
     expect(new Set(failures.map(({ order }) => order.join())).size).toBeGreaterThan(1);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
 import type { Plan, PlanOutput } from "../../../src/turn/plan.ts";
-import type { RunRecord } from "../src/plan/plan-record.ts";
+import { type RunRecord, namesOfRun } from "../src/plan/plan-record.ts";
 import { bytesContent } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { prepareOutcome } from "../src/run/run-outcome.ts";
@@ -9,7 +9,6 @@ import type { Json } from "../../../src/value/json.ts";
 import { runRecord } from "../../../test/support/plan-runs.ts";
 import { planWith } from "../../../test/support/plans.ts";
 import { slow } from "../../../test/support/slow.ts";
-import { namesOfRun } from "../src/plan/run-names.ts";
 
 const planFor = (outputs: readonly PlanOutput[]): Plan => {
   const runNames = outputs.map(({ name }) => name);
@@ -60,6 +59,14 @@ describe("the outcome of a run", () => {
     await outcomeOf(store, { plan: planFor([{ name: "state", mode: "replace" }]) });
     expect(await store.read("state")).toEqual({ a: 1, b: 2 });
   });
+});
+
+it("an output of a run that is retried replaces what the run has added before", async () => {
+  const store = await written({ report: "A\n\nB" });
+  const { version, updatedAt } = await store.save({ name: "report", value: "A" });
+  const results = [{ output: "report", name: "report", version, updatedAt }];
+  await outcomeOf(store, { record: ended({ results }) });
+  expect(await store.read("report")).toBe("A\n\nB");
 });
 
 describe("a run's state that the conversation cannot take", () => {

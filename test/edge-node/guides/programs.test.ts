@@ -42,6 +42,9 @@ it("a program of the client runs on other data", async () => {
   await client.programs.delete("totals", "schedules", "weekly");
   // ---
   expect([state, runs.length, Number(ms) >= 0]).toEqual([{ report: 40 }, 1, true]);
+  const [{ id = "" } = {}] = runs;
+  expect(await client.programs.getRun("totals", id)).toMatchObject({ state, version: 1 });
+  await expect(client.programs.retryRun("totals", id)).rejects.toThrow("Only a failed run");
   expect([path, secret]).toEqual([
     expect.stringMatching("^/hooks/"),
     expect.stringMatching("^whsec_"),
@@ -49,7 +52,10 @@ it("a program of the client runs on other data", async () => {
   expect(await client.programs.get("totals")).toMatchObject({
     schedules: [],
     webhooks: [{ name: "shop", path }],
+    versions: [1],
   });
+  await client.programs.delete("totals");
+  expect(await client.programs.list()).toEqual({ programs: [] });
 });
 
 it("a stale value of the client is made again", async () => {

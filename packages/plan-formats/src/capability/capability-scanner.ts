@@ -1,7 +1,7 @@
 import { parseXml, XmlError, XmlCdata, type XmlElement, XmlText } from "@rgrove/parse-xml";
 import * as limits from "../../../../src/limits.ts";
 import { CodeTracker, characters, json, nearest, variableNames } from "../../../../src/internal.ts";
-import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
+import { RESERVED_NAMES } from "../../../plans/src/plan/plan-record.ts";
 import type { Json } from "../../../../src/references.ts";
 
 export interface WrittenCall {

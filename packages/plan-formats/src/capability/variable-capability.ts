@@ -12,7 +12,7 @@ import {
 } from "../../../../src/internal-tool.ts";
 import { targets, variableNames, referenceProblems } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
-import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
+import { RESERVED_NAMES } from "../../../plans/src/plan/plan-record.ts";
 
 /** Leaves room for the other fields of the output. */
 const MAX_SHOWN_CHARS = limits.maxVariableOutputChars - 100;

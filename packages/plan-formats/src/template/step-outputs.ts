@@ -1,6 +1,5 @@
 import { ByrefError, codeOf } from "../../../../src/errors.ts";
-import { requireFiles } from "./step-prompt.ts";
-import { type StepResources, variableFor } from "./step-prompt.ts";
+import { requireFiles, type StepResources, variableFor } from "./step-prompt.ts";
 import {
   type FileTarget,
   type TemplateStep,

@@ -36,11 +36,6 @@ import {
 /** The stores from which a step reads its inputs and to which it writes its answer. */
 export type StepResources = Omit<RunResources, "ask">;
 
-/** A question to a model, or the reason why the step is skipped. */
-type RenderedStep =
-  | { readonly kind: "ask"; readonly prompt: string }
-  | { readonly kind: "skipped"; readonly reason: string };
-
 /** A value, or why there is none. `untrusted`: data, not instructions. `text`: stands for a value that is withheld. */
 type Shown =
   | (Found & { readonly untrusted: boolean })
@@ -87,11 +82,11 @@ export class StepPrompt {
   }
 
   /**
-   * Renders the inputs in order, each with its name and in a fence, followed by the unchanged prompt. Throws
-   * `bad_configuration` for a file without a bucket, `limit_exceeded` for a prompt that is too long or a value
-   * that cannot be embedded, and `bad_value` for a selection from text that is not JSON.
+   * Renders the inputs in order, each with its name and in a fence, followed by the unchanged prompt. Throws `skipped`
+   * if a required one is missing, `bad_configuration` for a file without a bucket, `limit_exceeded` for a prompt that is
+   * too long or a value that cannot be embedded, and `bad_value` for a selection from text that is not JSON.
    */
-  async render({ inputs, prompt }: TemplateStep): Promise<RenderedStep> {
+  async render({ inputs, prompt }: TemplateStep): Promise<string> {
     const blocks: string[] = [];
     const missing: string[] = [];
     let chars = 0;
@@ -106,8 +101,8 @@ export class StepPrompt {
       chars += rendered.text.length;
       requireAtMost("maxInsertedChars", chars, LESS);
     }
-    if (missing.length > 0) return { kind: "skipped", reason: missing.join(" ") };
-    return { kind: "ask", prompt: [...blocks, prompt].join("\n\n") };
+    if (missing.length > 0) throw new ByrefError("skipped", missing.join(" "));
+    return [...blocks, prompt].join("\n\n");
   }
 
   async #renderVariable({ pathsOnly, select }: Input, target: VariableTarget): Promise<Rendered> {

@@ -1,8 +1,8 @@
 import * as limits from "../../../../src/limits.ts";
 import { characters, json, nearest } from "../../../../src/internal.ts";
 import { codeOf, messageOf, ByrefError } from "../../../../src/errors.ts";
-import type { Finding, FindingCode } from "../../../plans/src/plan/findings.ts";
-import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
+import type { Finding, FindingCode } from "../../../plans/src/plan/plan-format.ts";
+import { RESERVED_NAMES } from "../../../plans/src/plan/plan-record.ts";
 import { toolFiles } from "../../../../src/internal-tool.ts";
 import {
   matchName,
@@ -27,28 +27,33 @@ type ReadTemplate =
 
 /**
  * Reads a template. Returns it, or all of its faults with their lines. Stops reading at a limit (headings:
- * `maxPlanItems`, directives: 1,000). Cost: linear.
+ * `maxPlanItems`, directives: 1,000). Text between fences is always text; a byte order mark at the start is ignored.
+ * Cost: linear.
  */
 export function readTemplate(text: string): ReadTemplate {
-  const earlier: Draft[] = [];
+  const drafts = [draftAt(1)];
   const findings: Finding[] = [];
-  let current = draftAt(1);
-  let directives = 0;
   const find = (code: FindingCode, line: number, message: string) =>
     findings.push({ code, line, message });
-  for (const part of templateParts(text)) {
-    if (part.kind === "text") current.prompt += part.text;
-    else if (part.kind === "heading") {
-      // The text before the first heading is among the earlier ones; the current step is not.
-      if (earlier.length === limits.maxPlanItems) {
+  let line = 0;
+  let directives = 0;
+  let fence: Fence | undefined;
+  for (const { 0: whole, 1: content = "" } of text.replace(/^\uFEFF/, "").matchAll(LINE)) {
+    line++;
+    const isFenced = fence !== undefined;
+    fence = fenceAfter(content, fence);
+    const current = drafts.at(-1) ?? draftAt(line);
+    const [opening = "", name] = (isFenced ? null : DIRECTIVE.exec(content)) ?? [];
+    if (!isFenced && HEADING.test(content)) {
+      // The text before the first heading is among them.
+      if (drafts.length > limits.maxPlanItems) {
         const message = `A template has at most ${limits.maxPlanItems} steps; this is one more.`;
-        find("too_many_calls", part.line, message);
+        find("too_many_calls", line, message);
         return { findings };
       }
-      earlier.push(current);
-      current = draftAt(part.line, part.title);
-    } else {
-      const { name, value, line } = part;
+      drafts.push(draftAt(line, content.slice(2).trim()));
+    } else if (name === undefined) current.prompt += whole;
+    else {
       current.firstDirective ??= line;
       if (++directives > limits.maxItems) {
         const message = `A template has at most ${limits.maxItems} directives; this is one more.`;
@@ -56,7 +61,7 @@ export function readTemplate(text: string): ReadTemplate {
         return { findings };
       }
       try {
-        applyDirective(current, name, { value, line });
+        applyDirective(current, name, { value: content.slice(opening.length).trim(), line });
       } catch (error) {
         if (codeOf(error) === "internal") throw error;
         const at = `@${name.slice(0, MAX_SHOWN_NAME_CHARS)}`;
@@ -64,19 +69,19 @@ export function readTemplate(text: string): ReadTemplate {
       }
     }
   }
-  const [before, ...steps] = [...earlier, current];
-  const name = steps.length > 0 ? titleAlone(before) : undefined;
+  const [before, ...headed] = drafts;
+  const name = headed.length > 0 ? titleAlone(before) : undefined;
   const isStep = before !== undefined && name === undefined && hasPrompt(before);
   const stray = isStep ? undefined : before?.firstDirective;
   if (stray !== undefined)
     find("bad_directive", stray, "It has no prompt: put it below a step's heading.");
-  const drafts = isStep ? [before, ...steps] : steps;
-  for (const draft of drafts)
-    if (!hasPrompt(draft)) find("bad_plan", draft.line, "The step has no prompt.");
-  if (drafts.length === 0) find("bad_plan", 1, "The template has no prompt.");
+  const steps = isStep ? drafts : headed;
+  for (const step of steps)
+    if (!hasPrompt(step)) find("bad_plan", step.line, "The step has no prompt.");
+  if (steps.length === 0) find("bad_plan", 1, "The template has no prompt.");
   if (findings.length > 0)
     return { findings: findings.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)) };
-  return { template: { ...json.compact({ name }), steps: drafts.map(stepFrom) }, findings: [] };
+  return { template: { ...json.compact({ name }), steps: steps.map(stepFrom) }, findings: [] };
 }
 
 interface Draft extends StepDirectives {
@@ -108,25 +113,11 @@ function stepFrom(draft: Draft): TemplateStep {
   return { ...others, outputs: [...outputs.values()], writeMode, tools: [...tools.values()] };
 }
 
-/** A part of a template. Lines count from 1. */
-type TemplatePart =
-  /** One or more lines of a prompt, unchanged. */
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "heading"; readonly line: number; readonly title: string }
-  /** `name` as written, without `@`. `value` is the rest, trimmed. */
-  | {
-      readonly kind: "directive";
-      readonly line: number;
-      readonly name: string;
-      readonly value: string;
-    };
-
 interface Fence {
   readonly mark: string;
   readonly length: number;
 }
 
-const BYTE_ORDER_MARK = "\uFEFF";
 /** A line with its break, if it has one. */
 const LINE = /([^\r\n]+)(?:\r\n?|\n|$)|\r\n?|\n/g;
 const HEADING = /^##[ \t]/;
@@ -134,27 +125,9 @@ const DIRECTIVE = /^@([A-Za-z][^ \t]*)/;
 const FENCE = /^[ \t>]*(`{3,}|~{3,})(.*)$/s;
 
 /**
- * Splits a template into parts. Text between fences is always text. A fence is a line of three or more
- * backticks or tildes. At least as many of the same character close it; otherwise it extends to the end. A
- * byte order mark at the start is ignored. Cost: linear.
+ * The fence that is open after a line of three or more backticks or tildes. At least as many of the same character
+ * close it; otherwise it extends to the end.
  */
-function* templateParts(written: string): Generator<TemplatePart> {
-  const text = written.startsWith(BYTE_ORDER_MARK) ? written.slice(1) : written;
-  let line = 0;
-  let textStart = 0;
-  let fence: Fence | undefined;
-  for (const { 0: whole, 1: content = "", index: start } of text.matchAll(LINE)) {
-    line++;
-    const part = fence === undefined ? marked(content, line) : undefined;
-    fence = fenceAfter(content, fence);
-    if (part === undefined) continue;
-    if (textStart < start) yield { kind: "text", text: text.slice(textStart, start) };
-    yield part;
-    textStart = start + whole.length;
-  }
-  if (textStart < text.length) yield { kind: "text", text: text.slice(textStart) };
-}
-
 function fenceAfter(content: string, open: Fence | undefined): Fence | undefined {
   const [, run, rest = ""] = FENCE.exec(content) ?? [];
   if (run === undefined) return open;
@@ -164,28 +137,8 @@ function fenceAfter(content: string, open: Fence | undefined): Fence | undefined
     const isInline = mark === "`" && rest.includes(mark);
     return isInline ? undefined : { mark, length: run.length };
   }
-  const closes = mark === open.mark && run.length >= open.length && trimBlanks(rest) === "";
+  const closes = mark === open.mark && run.length >= open.length && rest.trim() === "";
   return closes ? undefined : open;
-}
-
-function marked(content: string, line: number): TemplatePart | undefined {
-  if (HEADING.test(content)) return { kind: "heading", line, title: trimBlanks(content.slice(2)) };
-  const [opening, name] = DIRECTIVE.exec(content) ?? [];
-  if (opening === undefined || name === undefined) return undefined;
-  return { kind: "directive", line, name, value: trimBlanks(content.slice(opening.length)) };
-}
-
-/** Trims spaces and tabs at both ends. Cost: linear, whatever is between them. */
-function trimBlanks(text: string): string {
-  let start = 0;
-  let end = text.length;
-  while (start < end && isBlank(text[start])) start++;
-  while (end > start && isBlank(text[end - 1])) end--;
-  return text.slice(start, end);
-}
-
-function isBlank(character: string | undefined): boolean {
-  return character === " " || character === "\t";
 }
 
 interface StepDirectives {

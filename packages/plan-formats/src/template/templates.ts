@@ -1,20 +1,28 @@
 import * as limits from "../../../../src/limits.ts";
-import type { PlanFormat, RunResources } from "../../../plans/src/plan/plan-format.ts";
-import { ByrefError } from "../../../../src/errors.ts";
+import type {
+  PlanFormat,
+  RunResources,
+  Finding,
+  ReadPlan,
+} from "../../../plans/src/plan/plan-format.ts";
 import { StepPrompt } from "./step-prompt.ts";
 import { StepOutputs } from "./step-outputs.ts";
-import { type TemplateStep, templateStepSchema, shorten, readTemplate } from "./template.ts";
 import {
-  type ModelAnswer,
+  type Input,
+  type TemplateStep,
+  templateStepSchema,
+  shorten,
+  readTemplate,
+} from "./template.ts";
+import {
   type Plan,
   type PlanCall,
   type PlanOutput,
   toolCalls,
   runtimeTools,
 } from "../../../../src/internal-tool.ts";
-import { joinedLabels, json, previewOf, nearest, variableNames } from "../../../../src/internal.ts";
+import { joinedLabels, json, nearest, variableNames } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
-import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 
 /** The tool that a template's steps call. See `promptTool`. */
 export const PROMPT_TOOL = "prompt";
@@ -41,38 +49,35 @@ export function planFromTemplate(text: string): ReadPlan {
   return { plan, findings: [] };
 }
 
-/** Finds faults of a template, given the names of all existing tools. */
-export function templateFindings(plan: Plan, toolNames: Iterable<string>): readonly Finding[] {
+/** Finds the tools that a template names and nobody has, and, without a bucket, its files. */
+const templateFindings: PlanFormat["findings"] & object = (plan, { toolNames, hasFiles }) => {
   const known = new Set(toolNames);
-  return stepsIn(plan).flatMap(({ call, step }) =>
-    step.tools
+  const noBucket = "file: needs a bucket, and none is bound: bind BLOBS, or use variable:.";
+  return stepsIn(plan).flatMap(({ call, step: { inputs, outputs, tools } }): Finding[] => {
+    const fileFindings = (at: string, all: readonly Pick<Input, "target" | "line">[]) =>
+      all
+        .filter(({ target }) => target.scheme === "file" && !hasFiles)
+        .map(({ line }) => ({ code: "no_bucket" as const, call, at, line, message: noBucket }));
+    const toolFindings = tools
       .filter(({ name }) => !known.has(name))
       .map(({ name, line }) => {
         const near = nearest(name, known);
         const hint = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
         const message = `There is no tool ${shorten(name)}.${hint}`;
-        return { code: "unknown_tool", call, at: "@tools", line, message };
-      }),
-  );
-}
+        return { code: "unknown_tool" as const, call, at: "@tools", line, message };
+      });
+    return [
+      ...toolFindings,
+      ...fileFindings("@input", inputs),
+      ...fileFindings("@output", outputs),
+    ];
+  });
+};
 
 /** The conversation's variables that a template reads, if they exist. */
 function variablesRead(plan: Plan): readonly string[] {
   const targets = stepsIn(plan).flatMap(({ step }) => step.inputs.map(({ target }) => target));
   return [...new Set(targets.flatMap((one) => (one.scheme === "variable" ? [one.name] : [])))];
-}
-
-/** Reports the files that a template names, for a runtime without a bucket. */
-function filesWithoutBucket(plan: Plan): readonly Finding[] {
-  const message = "file: needs a bucket, and none is bound: bind BLOBS, or use variable:.";
-  return stepsIn(plan).flatMap(({ call, step: { inputs, outputs } }) =>
-    [
-      ...inputs.map((input) => ({ ...input, at: "@input" })),
-      ...outputs.map((output) => ({ ...output, at: "@output" })),
-    ]
-      .filter(({ target }) => target.scheme === "file")
-      .map(({ at, line }) => ({ code: "no_bucket", call, at, line, message })),
-  );
 }
 
 function stepsIn({ calls }: Plan): readonly { call: string; step: TemplateStep }[] {
@@ -153,10 +158,7 @@ export const templates: PlanFormat = {
     isAlone: true,
     tools: (places) => [promptTool(places)],
   },
-  findings: (plan, { toolNames, hasFiles }) => [
-    ...templateFindings(plan, toolNames),
-    ...(hasFiles ? [] : filesWithoutBucket(plan)),
-  ],
+  findings: templateFindings,
   effectsOf: ({ parameters }, effectsOf) =>
     templateStepSchema.parse(parameters).tools.some(({ name }) => effectsOf(name) === "once")
       ? "once"
@@ -175,17 +177,16 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
     inputSchema: templateStepSchema,
     timeMs: limits.turnMs,
     async execute(step, context) {
-      const { call, hidesUntrusted } = context;
+      const { call } = context;
       const inputs = new StepPrompt(resources, context);
       const outputs = new StepOutputs({ step, resources, call, tool: PROMPT_TOOL });
       outputs.requireWritable();
-      const rendered = await inputs.render(step);
-      if (rendered.kind === "skipped") throw new ByrefError("skipped", rendered.reason);
+      const prompt = await inputs.render(step);
       await outputs.begin();
       const { tools } = outputs;
       const callOptions = { ...call, madeOf: inputs.questionLabels() };
       const { value, labels } = await ask({
-        prompt: rendered.prompt,
+        prompt,
         tools,
         texts: inputs.texts,
         variables: [...inputs.given],
@@ -197,25 +198,15 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
         output: null,
         save: async () => {
           const { written, shown, kept } = await (writing ??= outputs.write(answer));
-          const output = { ...shownOf(answer, hidesUntrusted), written };
-          const saved = { output, places: written, shown: { answer: shown, written } };
-          return toolCalls.change(() => ({ ...saved, ...json.compact({ kept }) }));
+          const output = { answer: shown, written };
+          return toolCalls.change(() => ({
+            output,
+            places: written,
+            shown: output,
+            ...json.compact({ kept }),
+          }));
         },
       };
     },
   });
-}
-
-/** The part of the answer that the tool result shows, subject to its visibility. */
-function shownOf(
-  { value, labels: { visibility, trusted } }: ModelAnswer,
-  hidesUntrusted: boolean,
-): Readonly<Record<string, Json>> {
-  if (visibility !== "model") return { visibility };
-  if (!trusted && hidesUntrusted) return { visibility: "hidden" };
-  const isShort = JSON.stringify(value).length <= limits.maxShownResultChars;
-  const shown = isShort
-    ? { answer: value }
-    : { count: json.countOf(value), preview: previewOf(value) };
-  return trusted ? shown : { ...shown, untrusted: true };
 }

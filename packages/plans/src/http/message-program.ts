@@ -13,7 +13,7 @@ import {
   waitingCalls,
 } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
-import { Findings } from "../plan/findings.ts";
+import { Findings } from "../plan/plan-format.ts";
 import { inputFindings, inputLabels } from "../plan/plan-input.ts";
 import { invalidPlan } from "../run/open-plan.ts";
 import {

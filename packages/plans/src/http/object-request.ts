@@ -4,7 +4,7 @@ import { json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 
-interface ObjectRequest {
+export interface ObjectRequest {
   readonly method?: "GET" | "POST";
   readonly asker: Identity;
   readonly body?: object;

@@ -7,9 +7,9 @@ import {
   isOpenRun,
   type RunRecord,
   stateIn,
+  RESERVED_NAMES,
 } from "../plan/plan-record.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
-import { RESERVED_NAMES } from "../plan/run-names.ts";
 import { resultOf, resultParts } from "../run/run-outcome.ts";
 import { charsOf, json, LookupWork, type VariableStore } from "../../../../src/internal.ts";
 import {

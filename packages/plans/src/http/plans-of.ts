@@ -4,13 +4,13 @@ import {
   type StoredRun,
   closedCalls,
   OUTCOME_UNKNOWN,
+  namesOfRun,
 } from "../plan/plan-record.ts";
 import { PlanStore } from "../plan/plan-store.ts";
 import { badImport } from "../../../transfer/src/transfer-lines.ts";
 import { cancelRun } from "../run/plan-turn.ts";
 import type { ConversationData, contexts } from "../../../../src/internal-edge.ts";
 import type { VariableStore } from "../../../../src/internal.ts";
-import { namesOfRun } from "../plan/run-names.ts";
 
 /** A conversation's plan store. Applications without plans do not bundle it. */
 export function plansOf({ sql, store }: Pick<ConversationData, "sql" | "store">): PlanStore {

@@ -9,10 +9,9 @@ import {
   withdrawApprovals,
 } from "./plans-of.ts";
 import { ByrefError } from "../../../../src/errors.ts";
-import { decidedGates } from "./gate-decisions.ts";
 import { nothingWaits, openGates } from "../plan/gates.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
-import { type PlanRecord, type StoredRun, isOpenRun } from "../plan/plan-record.ts";
+import { type PlanRecord, type RunRecord, type StoredRun, isOpenRun } from "../plan/plan-record.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import type { PlanRun } from "../plan/plan-run.ts";
 import { planNotFound, type PlanStore } from "../plan/plan-store.ts";
@@ -21,13 +20,13 @@ import {
   recoverRun,
   requireApproved,
   resumeRun,
+  type RunDecisions,
   type RunOptions,
   startRun,
 } from "../run/plan-turn.ts";
 import { planFrom, type PlanSource } from "../program/plan-from.ts";
-import { planRecomputation, recomputationView } from "./recompute.ts";
-import type { Planner } from "../run/open-plan.ts";
-import { type Proposal, proposePlan, proposePlanTool } from "../run/propose-plan.ts";
+import { planRecomputation } from "./recompute.ts";
+import { type Planner, type Proposal, proposePlan, proposePlanTool } from "../run/open-plan.ts";
 import {
   type AgentContext,
   type ConversationData,
@@ -186,13 +185,10 @@ export class Plans implements contexts.ConversationPlans {
   ): Promise<Response> {
     this.#context.requireExisting();
     const name = this.#asBefore(wanted);
-    const planned = await this.#equipped(name, asking.asked, async (agent, signal) => {
-      const planning = planRecomputation(this.#planner(agent), names);
-      const { record, ...others } = await unlessAborted(planning, signal);
-      return { ...others, agent, ...json.compact({ record }) };
-    });
-    const { record } = planned;
-    if (!run || record === undefined) return Response.json(recomputationView(planned));
+    const { record, view } = await this.#equipped(name, asking.asked, (agent, signal) =>
+      unlessAborted(planRecomputation(this.#planner(agent), names), signal),
+    );
+    if (!run || record === undefined) return Response.json(view);
     this.#keep({ ...record, status: "approved" });
     return this.run(record.id, {}, asking);
   }
@@ -419,17 +415,9 @@ export class Plans implements contexts.ConversationPlans {
     return [proposing, ...running];
   }
 
-  endRuns(data: ConversationData): void {
-    endRuns(data);
-  }
-
-  exported(data: ConversationData): Iterable<contexts.PlanLine> {
-    return planLines(data);
-  }
-
-  take(data: ConversationData, line: contexts.PlanLine): void {
-    takePlanLine(data, line);
-  }
+  readonly endRuns = endRuns;
+  readonly exported = planLines;
+  readonly take = takePlanLine;
 
   async endImport(data: ConversationData, { isTrusted, reason }: contexts.EndOfImport) {
     const cancelled = await cancelWaitingRuns(data, reason);
@@ -520,4 +508,59 @@ export class Plans implements contexts.ConversationPlans {
 /** A run's place in the queue: its id, its agent, and who asks. */
 function placeOf(id: string, { agent: name }: PlanRecord, { asked, headers }: Asking) {
   return { id, name, asked, traceparent: headers.get("traceparent") };
+}
+
+/**
+ * The decisions in a post on gates that a run waits for; undefined if there are none. Throws `conflict` if
+ * several runs match and the post names none, and `bad_request` for decisions on several things.
+ */
+function decidedGates(
+  plans: PlanStore,
+  { approvals = [], run }: TurnRequest,
+): ({ readonly record: RunRecord } & Pick<RunDecisions, "decisions">) | undefined {
+  // Runs and plans are large: one of each is in memory at a time.
+  const open = Array.from(plans.openRuns(), (record): OpenRun => {
+    const { plan } = plans.get(record.plan) ?? {};
+    const waitsFor = plan === undefined ? new Set<string>() : openGates(plan, record);
+    return { id: record.id, waitsFor, decided: new Set(Object.keys(record.gates)) };
+  });
+  const decided = approvals.flatMap(({ approvalId: gate, approved, reason }) => {
+    const id = runFor(open, gate, run);
+    const decision = { approved, ...json.compact({ reason }) };
+    return id === undefined ? [] : [{ id, decision: [gate, decision] as const }];
+  });
+  const [first] = decided;
+  const record = first === undefined ? undefined : plans.run(first.id)?.record;
+  if (record === undefined) return undefined;
+  if (approvals.some(({ input, patch }) => (input ?? patch) !== undefined)) {
+    const message = "A gate of a plan takes no input: propose a plan with other parameters.";
+    throw new ByrefError("bad_request", message);
+  }
+  const ofOne = decided.filter(({ id }) => id === record.id);
+  if (ofOne.length < approvals.length) {
+    const message = "The decisions are for several runs: send one request for each.";
+    throw new ByrefError("bad_request", message);
+  }
+  return { record, decisions: ofOne.map(({ decision }) => decision) };
+}
+
+interface OpenRun {
+  readonly id: string;
+  readonly waitsFor: ReadonlySet<string>;
+  readonly decided: ReadonlySet<string>;
+}
+
+/** The id of the run that waits for this gate; `wanted` selects one of several. */
+function runFor(
+  open: readonly OpenRun[],
+  gate: string,
+  wanted: string | undefined,
+): string | undefined {
+  const waiting = open.flatMap(({ id, waitsFor }) => (waitsFor.has(gate) ? id : []));
+  const isDecided = open.some(({ decided }) => decided.has(gate));
+  if (waiting.length === 0 && isDecided) throw nothingWaits();
+  const meant = waiting.filter((id) => wanted === undefined || id === wanted);
+  if (meant.length <= 1) return meant[0];
+  const message = `Several runs wait for ${gate}: say which with {"run": …}, one of ${meant.join(", ")}.`;
+  throw new ByrefError("conflict", message);
 }

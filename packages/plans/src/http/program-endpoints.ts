@@ -36,10 +36,10 @@ import {
   type ProgramStart,
 } from "./program-schemas.ts";
 import { type Asking, askingIn, type Plans } from "./plans.ts";
-import type { Program, ProgramRun } from "./program-store.ts";
+import type { Program, ProgramRun, Trigger } from "./program-store.ts";
 import { type AskedRun, Programs } from "./programs.ts";
 import { AGENT_HEADER } from "./run-program-tool.ts";
-import { type Trigger, tenantOfHook } from "./trigger-store.ts";
+import { tenantOfHook } from "./webhook-signature.ts";
 
 const program = { "application/json": programView };
 const ran = {
@@ -111,7 +111,7 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
         answers: { 204: "Deleted" },
       },
       ({ params }, parts) => {
-        programsOf(parts).delete(params.program);
+        programsOf(parts).store.delete(params.program);
         return new Response(null, { status: 204 });
       },
     ),
@@ -237,7 +237,7 @@ function deleteEndpoint(kind: Trigger["kind"]): Endpoint<TenantParts> {
     `DELETE /programs/:program/${kind}s/:trigger`,
     { summary: `Deletes a ${kind}`, answers: { 204: "Deleted" } },
     ({ params: { program, trigger } }, parts) => {
-      programsOf(parts).triggers.delete(program, kind, trigger);
+      programsOf(parts).store.deleteTrigger(program, kind, trigger);
       return new Response(null, { status: 204 });
     },
   );
@@ -330,25 +330,25 @@ export function sourceIn<Source extends z.ZodType>(value: unknown, key: string, 
   return json.isObject(value) && key in value ? parse(source, value) : undefined;
 }
 
-function shortOf(program: Program & Pick<Trigger, "description">) {
-  const { name, version, agent, tainted, createdAt, input, description } = program;
-  return { name, version, agent, createdAt, ...json.compact({ tainted, input, description }) };
+function shortOf({ format: _format, calls: _calls, findings: _findings, ...short }: Program) {
+  return short;
 }
 
 function viewOf(
-  { store, triggers }: Programs,
+  { store }: Programs,
   program: Program,
   text = store.textOf(program.name, program.version),
 ): z.infer<ReturnType<typeof programView>> {
-  const { name, format, calls, findings } = program;
+  const { name, format } = program;
   const isJson = format === "json" || format === "message";
-  const plan = isJson ? json.parsedJson(text) : text;
-  const versions = [...store.versionsOf(name)];
-  const schedules = triggers.list(name, "schedule").map(scheduleOf);
-  const webhooks = triggers.list(name, "webhook").map(webhookOf);
-  const agents = triggers.list(name, "agent").map(agentOf);
-  const startedBy = { schedules, webhooks, agents };
-  return { ...shortOf(program), format, calls, findings, plan, versions, ...startedBy };
+  return {
+    ...program,
+    plan: isJson ? json.parsedJson(text) : text,
+    versions: [...store.versionsOf(name)],
+    schedules: store.triggers(name, "schedule").map(scheduleOf),
+    webhooks: store.triggers(name, "webhook").map(webhookOf),
+    agents: store.triggers(name, "agent").map(agentOf),
+  };
 }
 
 function runViewOf(

@@ -5,7 +5,7 @@ import { toolInputs, type Plan, type PlanFormatName } from "../../../../src/inte
 import { jsonPlan, writeAnswer } from "../plan/json-plan.ts";
 import { from, planListed, runView } from "./plan-schemas.ts";
 import type { ListedPlan, RunView } from "./plan-view.ts";
-import type { Proposal } from "../run/propose-plan.ts";
+import type { Proposal } from "../run/open-plan.ts";
 import { type Json, parsePath, readPath } from "../../../../src/references.ts";
 
 export const programSource = z.strictObject({ conversation: z.string(), from });

@@ -4,7 +4,7 @@ import { exactNumbers, json, sqlRows } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import type { RunStatus } from "../plan/plan-record.ts";
-import type { CheckedProgram, ProgramFormat, WrittenProgram } from "./program-schemas.ts";
+import type { CheckedProgram, ProgramFormat, Schedule, WrittenProgram } from "./program-schemas.ts";
 
 export interface Program extends CheckedProgram {
   readonly name: string;
@@ -46,12 +46,37 @@ interface RunEnd extends Pick<ProgramRun, "id" | "hasBegun" | "status"> {
   readonly error?: string | undefined;
 }
 
-/** A tenant's programs and their runs. The first program creates the tables. */
+/** What starts runs of a program: a schedule, a webhook, or an agent, by its name. */
+export interface Trigger {
+  readonly program: string;
+  readonly kind: "schedule" | "webhook" | "agent";
+  readonly name: string;
+  /** Who has made it. Its runs are theirs. */
+  readonly asker: Identity;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly schedule?: Schedule;
+  /** When a schedule is due, in milliseconds since 1970. */
+  readonly dueMs?: number | undefined;
+  /** A webhook's address, and what its requests are signed with. */
+  readonly hook?: string;
+  readonly secret?: string;
+  /** What an agent's model is told of the program. */
+  readonly description?: string | undefined;
+}
+
+/** A tenant's programs, their runs and what starts them. The first program creates the tables. */
 export class ProgramStore {
   readonly #sql: sqlRows.Sql;
 
   constructor(sql: sqlRows.Sql) {
     this.#sql = sql;
+    // A program of an earlier version may have no table of triggers.
+    if (this.#isUsed) this.#createTables();
+  }
+
+  #createTables(): void {
+    for (const table of TABLES) this.#sql.run(table);
   }
 
   get #isUsed(): boolean {
@@ -112,7 +137,7 @@ export class ProgramStore {
     const now = this.get(name)?.version;
     if (version === now) return program;
     this.#sql.transaction(() => {
-      for (const table of TABLES) this.#sql.run(table);
+      this.#createTables();
       const maximum = limits.maxPlanItems;
       if (now === undefined && this.#count(`program WHERE 1 GROUP BY name`) >= maximum) {
         const advice = "Delete programs that are no longer needed.";
@@ -126,18 +151,19 @@ export class ProgramStore {
     return program;
   }
 
-  /** Deletes all versions and runs. Throws `not_found`. */
+  /** Deletes all versions and runs of a program, and what starts it. Throws `not_found`. */
   delete(name: string): void {
     this.required(name);
-    this.#sql.transaction(() => {
-      this.#sql.run(`DELETE FROM program WHERE name = ?`, name);
-      this.#sql.run(`DELETE FROM program_run WHERE program = ?`, name);
-    });
+    this.deleteAll(name);
   }
 
-  deleteAll(): void {
-    if (!this.#isUsed) return;
-    for (const table of ["program", "program_run"]) this.#sql.run(`DELETE FROM ${table}`);
+  /** Default: of all programs. */
+  deleteAll(name: string | null = null): void {
+    this.#sql.transaction(() => {
+      this.#rows(`DELETE FROM program WHERE name = coalesce(?, name)`, name);
+      this.#rows(`DELETE FROM program_run WHERE program = coalesce(?, program)`, name);
+      this.#rows(`DELETE FROM program_trigger WHERE program = coalesce(?, program)`, name);
+    });
   }
 
   /** Throws `limit_exceeded` if the program has the maximum of open runs. */
@@ -215,10 +241,12 @@ export class ProgramStore {
     return this.#rows(select, nowMs, count).map(runIn);
   }
 
-  /** When the next run is due, in milliseconds since 1970. */
+  /** When the next run or schedule is due, in milliseconds since 1970. */
   get dueMs(): number {
-    const next = `SELECT due FROM program_run WHERE due IS NOT NULL ORDER BY due LIMIT 1`;
-    return this.#rows(next).map((row) => sqlRows.numberIn(row, "due"))[0] ?? Infinity;
+    const next = ["program_run", "program_trigger"].flatMap((table) =>
+      this.#rows(`SELECT due FROM ${table} WHERE due IS NOT NULL ORDER BY due LIMIT 1`),
+    );
+    return Math.min(Infinity, ...next.map((row) => sqlRows.numberIn(row, "due")));
   }
 
   /** `maxChars`: undefined for a longer input. */
@@ -232,6 +260,71 @@ export class ProgramStore {
     const row = sqlRows.firstRow(this.#sql, `SELECT asker FROM program_run WHERE id = ?`, id);
     // `addRun` wrote it.
     return JSON.parse(sqlRows.textIn(row ?? {}, "asker")) as Identity;
+  }
+
+  /** Triggers of a program, by name. */
+  triggers(program: string, kind: Trigger["kind"]): readonly Trigger[] {
+    return this.#triggers(`program = ? AND kind = ? ORDER BY name`, program, kind);
+  }
+
+  /** What lets an agent run programs, by program. */
+  offeredTo(agent: string): readonly Trigger[] {
+    return this.#triggers(`kind = 'agent' AND name = ? ORDER BY program`, agent);
+  }
+
+  /** Schedules that are due, longest first. */
+  dueTriggers(nowMs: number): readonly Trigger[] {
+    return this.#triggers(`due <= ? ORDER BY due LIMIT ?`, nowMs, limits.maxPlanRuns);
+  }
+
+  withHook(hook: string): Trigger | undefined {
+    return this.#triggers(`hook = ?`, hook)[0];
+  }
+
+  /** Adds or replaces a trigger of a program that is there. Throws `limit_exceeded`. */
+  putTrigger({ dueMs, ...about }: Omit<Trigger, "createdAt">): Trigger {
+    const trigger = { ...about, createdAt: new Date().toISOString() };
+    const { program, kind, name, hook } = trigger;
+    const counted = `program_trigger WHERE program = ? AND NOT (kind = ? AND name = ?)`;
+    const advice = "Delete schedules, webhooks and agents that are no longer needed.";
+    const others = this.#count(counted, program, kind, name);
+    requireAtMost(["maxPlanRuns", limits.maxPlanRuns], others + 1, advice);
+    this.#sql.run(
+      `REPLACE INTO program_trigger (program, kind, name, data, due, hook) VALUES (?, ?, ?, ?, ?, ?)`,
+      program,
+      kind,
+      name,
+      JSON.stringify(trigger),
+      dueMs ?? null,
+      hook ?? null,
+    );
+    return { ...trigger, dueMs };
+  }
+
+  /** Sets when a schedule is due next. Returns false if it has changed meanwhile. */
+  postpone({ program, name, dueMs }: Trigger, nextMs: number | undefined): boolean {
+    const update = `UPDATE program_trigger SET due = ? WHERE program = ? AND name = ? AND due = ? RETURNING name`;
+    return this.#sql.all(update, nextMs ?? null, program, name, dueMs ?? null).length > 0;
+  }
+
+  /** Throws `not_found`. */
+  deleteTrigger(program: string, kind: Trigger["kind"], name: string): void {
+    const deleted = `DELETE FROM program_trigger WHERE program = ? AND kind = ? AND name = ? RETURNING 1`;
+    if (this.#rows(deleted, program, kind, name).length > 0) return;
+    throw new ByrefError("not_found", `There is no ${kind} ${name.slice(0, 80)} of this program.`);
+  }
+
+  #triggers(where: string, ...bindings: readonly (string | number)[]): readonly Trigger[] {
+    return this.#rows(`SELECT data, due FROM program_trigger WHERE ${where}`, ...bindings).map(
+      (row) => {
+        // `putTrigger` wrote it.
+        const trigger = exactNumbers.parseExactly(
+          sqlRows.textIn(row, "data"),
+        ) as unknown as Trigger;
+        const { due } = row;
+        return { ...trigger, ...(typeof due === "number" && { dueMs: due }) };
+      },
+    );
   }
 
   #count(rows: string, ...bindings: readonly string[]): number {
@@ -257,6 +350,10 @@ const TABLES = [
      created INTEGER NOT NULL, ended INTEGER, error TEXT, due INTEGER, input TEXT NOT NULL, asker TEXT NOT NULL)`,
   `CREATE INDEX IF NOT EXISTS program_run_of ON program_run (program, seq)`,
   `CREATE INDEX IF NOT EXISTS program_run_due ON program_run (due) WHERE due IS NOT NULL`,
+  `CREATE TABLE IF NOT EXISTS program_trigger (
+     program TEXT, kind TEXT, name TEXT, data TEXT NOT NULL, due INTEGER, hook TEXT UNIQUE,
+     PRIMARY KEY (program, kind, name)) WITHOUT ROWID`,
+  `CREATE INDEX IF NOT EXISTS program_trigger_due ON program_trigger (due) WHERE due IS NOT NULL`,
 ];
 
 function programIn(row: sqlRows.SqlRow): Program {

@@ -30,16 +30,14 @@ import type {
   ProgramStart,
   WrittenProgram,
 } from "./program-schemas.ts";
-import { type Program, type ProgramRun, ProgramStore } from "./program-store.ts";
+import { type Program, type ProgramRun, ProgramStore, type Trigger } from "./program-store.ts";
 import {
-  type Trigger,
-  TriggerStore,
   newHook,
   newSecret,
   notSigned,
   requireSignature,
   type SignedHeaders,
-} from "./trigger-store.ts";
+} from "./webhook-signature.ts";
 
 interface NewProgram {
   readonly source: WrittenProgram | z.infer<typeof programSource>;
@@ -80,17 +78,15 @@ export interface AskedRun {
  */
 export class Programs implements TenantFeature {
   readonly store: ProgramStore;
-  readonly triggers: TriggerStore;
   readonly #context: TenantContext;
 
   constructor(context: TenantContext) {
     this.#context = context;
     this.store = new ProgramStore(context.sql);
-    this.triggers = new TriggerStore(context.sql);
   }
 
   get dueMs(): number {
-    return Math.min(this.store.dueMs, this.triggers.dueMs);
+    return this.store.dueMs;
   }
 
   /** Checks a program, and keeps it. Throws `invalid_plan` with all findings; then nothing is stored. */
@@ -112,15 +108,8 @@ export class Programs implements TenantFeature {
     return { program, text: written.text };
   }
 
-  /** Deletes a program, its history, and what starts it. Throws `not_found`. */
-  delete(name: string): void {
-    this.store.delete(name);
-    this.triggers.deleteAll(name);
-  }
-
   deleteAll(): void {
     this.store.deleteAll();
-    this.triggers.deleteAll();
   }
 
   /** Checks and keeps a schedule. Throws `bad_request`, and `invalid_plan` if the program could not run now. */
@@ -133,7 +122,7 @@ export class Programs implements TenantFeature {
     const dueMs = nextTime(schedule, Date.now());
     const never = "cron: There is no such day: the program would never run.";
     if (dueMs === undefined) throw new ByrefError("bad_request", never);
-    const trigger = this.triggers.put({ ...place, kind: "schedule", asker, schedule, dueMs });
+    const trigger = this.store.putTrigger({ ...place, kind: "schedule", asker, schedule, dueMs });
     await this.#context.setAlarm();
     return trigger;
   }
@@ -143,12 +132,12 @@ export class Programs implements TenantFeature {
     await this.#ask(["", "agent"], { agent: place.name }, asker);
     if (this.store.required(place.program).format === "message")
       throw new ByrefError("bad_request", "A program that asks an agent is not given to one.");
-    return this.triggers.put({ ...place, kind: "agent", asker, description });
+    return this.store.putTrigger({ ...place, kind: "agent", asker, description });
   }
 
   /** The programs that the model of an agent may run, with what it is told of them. */
   offeredTo(agent: string): readonly (Program & Pick<Trigger, "description">)[] {
-    return this.triggers.ofAgent(agent).flatMap(({ program: name, description }) => {
+    return this.store.offeredTo(agent).flatMap(({ program: name, description }) => {
       const program = this.store.get(name);
       if (program === undefined || program.format === "message") return [];
       return { ...program, ...json.compact({ description }) };
@@ -158,16 +147,16 @@ export class Programs implements TenantFeature {
   /** Adds a webhook, or gives it a new secret. */
   webhook(place: TriggerPlace, asker: Identity): Trigger {
     this.store.required(place.program);
-    const known = this.triggers.list(place.program, "webhook");
+    const known = this.store.triggers(place.program, "webhook");
     const { hook = newHook(asker.tenant) } = known.find(({ name }) => name === place.name) ?? {};
-    return this.triggers.put({ ...place, kind: "webhook", asker, hook, secret: newSecret() });
+    return this.store.putTrigger({ ...place, kind: "webhook", asker, hook, secret: newSecret() });
   }
 
   /** Adds the run of a signed request, once for each `webhook-id`. Returns its id. Throws `unauthorized`. */
   async receive(hook: string, headers: SignedHeaders, body: string): Promise<string> {
     const maximum = ["maxRecordBytes", limits.maxRecordBytes] as const;
     requireAtMost(maximum, encoding.byteLength(body), "Send long data another way.");
-    const webhook = this.triggers.withHook(hook);
+    const webhook = this.store.withHook(hook);
     const key = await requireSignature(webhook?.secret ?? newSecret(), headers, body);
     if (webhook === undefined) throw notSigned();
     const { program, asker } = webhook;
@@ -259,10 +248,10 @@ export class Programs implements TenantFeature {
   /** Adds the runs of schedules that are due, and asks for runs that are to begin or have not reported their end. */
   async onAlarm(): Promise<void> {
     const nowMs = Date.now();
-    for (const trigger of this.triggers.due(nowMs)) {
+    for (const trigger of this.store.dueTriggers(nowMs)) {
       await this.#fire(trigger, nowMs).catch((error: unknown) => {
         logFailure(error, placeIn(this.#context, "schedule"));
-        this.triggers.postpone(trigger, nowMs + RETRY_MS);
+        this.store.postpone(trigger, nowMs + RETRY_MS);
       });
     }
     for (const run of this.store.dueRuns(nowMs, limits.maxPlanRuns)) {
@@ -282,7 +271,7 @@ export class Programs implements TenantFeature {
     const times = timesBetween(schedule, dueMs, nowMs);
     const ids = await Promise.all(times.map((timeMs) => runIdOf(program, cause, String(timeMs))));
     this.#context.sql.transaction(() => {
-      if (!this.triggers.postpone(trigger, nextTime(schedule, nowMs))) return;
+      if (!this.store.postpone(trigger, nextTime(schedule, nowMs))) return;
       const start = { cause, input: schedule.input, asker, dueMs: nowMs } as const;
       for (const id of ids.filter((one) => !this.store.hasRun(one))) {
         this.add(program, { ...start, id, isTrusted: true, isAlone: true });

@@ -12,8 +12,7 @@ import {
   type wraps,
 } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
-import type { Identity } from "../../../../src/runtime.ts";
-import { askObject } from "./object-request.ts";
+import { askObject, type ObjectRequest } from "./object-request.ts";
 import type { ListedProgram, RanProgram } from "./program-schemas.ts";
 
 const RUN_PROGRAM = "run_program";
@@ -22,13 +21,8 @@ const DESCRIPTION = "Run a saved program, without a model, and save its result."
 /** Names the agent whose model starts a run. The Worker forwards no header of this name from a client. */
 export const AGENT_HEADER = "x-byref-agent";
 
-/** Sends a request of who asks, for the agent, to the tenant's object. Throws what it refuses. */
-type AskTenant = (
-  method: "GET" | "POST",
-  path: string,
-  body?: object,
-  key?: string,
-) => Promise<Json>;
+/** Asks the tenant's object for who asks and the agent. Throws what it refuses. */
+type AskTenant = (path: string, request?: Omit<ObjectRequest, "asker">) => Promise<Json>;
 
 /**
  * The tool with which the agent's model runs the programs that the tenant has given to the agent. None if there are
@@ -40,11 +34,19 @@ export async function programTools(
   wrap: wraps.WrapOptions,
 ): Promise<readonly runtimeTools.RuntimeTool[]> {
   if (programs !== true || asked === undefined) return [];
-  const ask = askTenant(context, asked, name);
-  if (ask === undefined) return [];
+  const { env, state } = context;
+  const object = directoryOf(env, asked.tenant, state.id.jurisdiction);
+  if (object === undefined) return [];
+  const agent = encodeURIComponent(name);
+  const ask: AskTenant = (path, { headers, ...request } = {}) =>
+    askObject(object, path, {
+      ...request,
+      asker: asked,
+      headers: { ...headers, [AGENT_HEADER]: agent },
+    });
   try {
-    const path = `/programs?agent=${encodeURIComponent(name)}`;
-    const answer = await withTimeLimit(limits.replyMs, () => ask("GET", path));
+    const path = `/programs?agent=${agent}`;
+    const answer = await withTimeLimit(limits.replyMs, () => ask(path, { method: "GET" }));
     // The tenant's object answers as its schemas say.
     const { programs: offered } = answer as unknown as { programs: readonly ListedProgram[] };
     return offered.length === 0 ? [] : [runProgramTool(offered, ask, wrap)];
@@ -81,7 +83,8 @@ function runProgramTool(
       const body = { input: value, trusted: labels.isTrusted };
       const path = `/programs/${encodeURIComponent(program)}/runs`;
       const key = call.idempotencyKey ?? call.toolCallId;
-      const run = (await ask("POST", path, body, key)) as unknown as RanProgram;
+      const headers = { "idempotency-key": key };
+      const run = (await ask(path, { body, headers })) as unknown as RanProgram;
       const { status, conversation, error = "", state = {}, text, visibility, untrusted } = run;
       if (status === "waiting" || status === "running")
         return { output: { status, run: run.id, conversation }, isNothing: true };
@@ -127,23 +130,4 @@ function describe({ name, input, description }: ListedProgram): string {
     return `${key}${isNeeded ? "" : "?"}: ${typeof type === "string" ? type : "any"}`;
   });
   return `- ${name}(${parameters.join(", ")})${description === undefined ? "" : `: ${description}`}`;
-}
-
-function askTenant(
-  context: contexts.ConversationContext,
-  asker: Identity,
-  agent: string,
-): AskTenant | undefined {
-  const { env, state } = context;
-  const object = directoryOf(env, asker.tenant, state.id.jurisdiction);
-  return (
-    object &&
-    ((method, path, body, key) => {
-      const headers = {
-        [AGENT_HEADER]: encodeURIComponent(agent),
-        ...(key && { "idempotency-key": key }),
-      };
-      return askObject(object, path, { method, asker, ...json.compact({ body }), headers });
-    })
-  );
 }

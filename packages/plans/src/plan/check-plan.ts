@@ -1,11 +1,12 @@
 import * as limits from "../../../../src/limits.ts";
-import type { ToolSet } from "ai";
-import { messageOf } from "../../../../src/errors.ts";
-import { parameterFindings, type ParameterText, parameterTexts } from "./check-parameters.ts";
-import { Findings, tooManyCalls, type Finding, type FindingCode } from "./findings.ts";
-import { afterFindings, gatesIn, gateFindings } from "./gates.ts";
+import { asSchema } from "@ai-sdk/provider-utils";
+import type { JSONSchema7, ToolSet } from "ai";
+import { codeOf, messageOf } from "../../../../src/errors.ts";
+import { Findings, tooManyCalls, type Finding, type FindingCode } from "./plan-format.ts";
+import { afterFindings, gateFindings, gatesIn, type ParameterText } from "./gates.ts";
 import { writeAnswer } from "./json-plan.ts";
-import { GATES, STATE } from "./run-names.ts";
+import { issuesIn } from "./plan-input.ts";
+import { GATES, STATE } from "./plan-record.ts";
 import {
   characters,
   json,
@@ -14,13 +15,22 @@ import {
   type Need,
   needsIn,
 } from "../../../../src/internal.ts";
-import { type Plan, type PlanCall, saveTargets, policies } from "../../../../src/internal-tool.ts";
+import {
+  jsonSchemas,
+  type Plan,
+  type PlanCall,
+  policies,
+  saveTargets,
+  toolInputs,
+} from "../../../../src/internal-tool.ts";
 import {
   formatPath,
+  type Json,
   type Lookup,
   type Missing,
   type Reference,
   type Segment,
+  type SyntaxName,
 } from "../../../../src/references.ts";
 
 export interface PlanContext {
@@ -53,11 +63,10 @@ export interface CheckedPlan {
 }
 
 /**
- * Checks a plan. Returns its findings, and without any the plan ready to run. Runs nothing. Cost: linear in the
- * calls, their parameters and their dependencies.
+ * Checks a plan. Adds its findings to those that there are, and returns, without any, the plan ready to run. Runs
+ * nothing. Cost: linear in the calls, their parameters and their dependencies.
  */
-export async function checkPlan(plan: Plan, context: PlanContext) {
-  const findings = new Findings();
+export async function checkPlan(plan: Plan, context: PlanContext, findings = new Findings()) {
   if (plan.calls.length > limits.maxPlanItems) {
     findings.add(tooManyCalls(plan.calls.length));
     return { findings, checked: undefined };
@@ -434,4 +443,70 @@ function placesIn({ name, path }: Reference, key: typeof segmentKey): string[] {
 function segmentKey(segment: Segment): string | undefined {
   if ("key" in segment) return `.${JSON.stringify(segment.key)}`;
   return "index" in segment && segment.index >= 0 ? `#${segment.index}` : undefined;
+}
+
+/** Finds parameters that cannot fit the tool's schema, whatever their references resolve to. */
+async function parameterFindings(
+  { parameters, tool: name }: PlanCall,
+  tool: Pick<ToolSet[string], "inputSchema">,
+  texts: readonly ParameterText[],
+): Promise<readonly Pick<Finding, "at" | "message">[]> {
+  const open = texts.filter(({ needs }) => needs.length > 0);
+  const findings: Pick<Finding, "at" | "message">[] = [];
+  for (const one of open) {
+    if (!isFilledText(one)) continue;
+    // A schema that does not clearly require another type takes text.
+    const types = jsonSchemas.typesAt(one.path, await toolInputs.jsonSchemaOf(tool, name));
+    if (types.has("string")) continue;
+    const message =
+      "Text around a reference makes it text, which does not fit here. Write the reference alone.";
+    findings.push({ at: one.path.join("."), message });
+  }
+  // The value of a reference is unknown until it is resolved.
+  const places = new Set(open.map(({ path }) => path.join(".")));
+  const { validate } = asSchema(tool.inputSchema);
+  if (validate === undefined) {
+    const schema = await toolInputs.jsonSchemaOf(tool, name);
+    return [...findings, ...issuesOrNone(schema, parameters, places)];
+  }
+  const result = await validate(parameters);
+  if (result.success) return findings;
+  for (const { path, message } of toolInputs.issuesOf(result.error)) {
+    const isOpen = path.some((_, depth) => places.has(path.slice(0, depth + 1).join(".")));
+    if (!isOpen) findings.push({ at: path.join("."), message });
+  }
+  return findings;
+}
+
+/** Reports nothing if the check takes too long. */
+function issuesOrNone(schema: JSONSchema7, value: Json, open: ReadonlySet<string>) {
+  try {
+    return issuesIn(schema, value, { open });
+  } catch (error) {
+    if (codeOf(error) !== "limit_exceeded") throw error;
+    return [];
+  }
+}
+
+/** All strings of a value, in the written order. */
+function parameterTexts(value: Json, syntaxes: readonly SyntaxName[]): readonly ParameterText[] {
+  const texts: ParameterText[] = [];
+  const collect = (inner: Json, path: ParameterText["path"]) => {
+    if (typeof inner === "string") {
+      const at = path.join(".");
+      const needs = needsIn(inner, syntaxes).map((need) => ({ ...need, at }));
+      texts.push({ path, text: inner, needs });
+    } else if (json.isJsonArray(inner)) {
+      for (const [index, one] of inner.entries()) collect(one, [...path, index]);
+    } else if (json.isJsonObject(inner)) {
+      for (const [key, one] of Object.entries(inner)) collect(one, [...path, key]);
+    }
+  };
+  collect(value, []);
+  return texts;
+}
+
+/** True if there is text around references. The result is then text, whatever the references resolve to. */
+function isFilledText({ text, needs }: ParameterText): boolean {
+  return needs.length > 0 && needs.every(({ source }) => source !== text);
 }

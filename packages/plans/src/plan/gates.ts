@@ -1,9 +1,7 @@
 import { ByrefError } from "../../../../src/errors.ts";
-import type { ParameterText } from "./check-parameters.ts";
-import { type RunRecord, stateIn } from "./plan-record.ts";
-import type { Finding } from "./findings.ts";
-import { GATES } from "./run-names.ts";
-import { characters, needsIn } from "../../../../src/internal.ts";
+import { type RunRecord, stateIn, GATES } from "./plan-record.ts";
+import type { Finding } from "./plan-format.ts";
+import { characters, type Need, needsIn } from "../../../../src/internal.ts";
 import type { Plan, PlanCall } from "../../../../src/internal-tool.ts";
 import type { Reference, SyntaxName } from "../../../../src/references.ts";
 
@@ -63,6 +61,14 @@ export function waitsFor(plan: Plan, record: RunRecord, gate: string): boolean {
 
 export function nothingWaits(): ByrefError {
   return new ByrefError("approval_not_found", "This approval is no longer pending.");
+}
+
+/** A string in a call's parameters. */
+export interface ParameterText {
+  /** The keys and indices of its location. */
+  readonly path: readonly (string | number)[];
+  readonly text: string;
+  readonly needs: readonly Need[];
 }
 
 /** Matches text that looks like a gate, well-formed or not. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { tooManyCalls, type Finding, type ReadPlan } from "./findings.ts";
+import { tooManyCalls, type Finding, type ReadPlan, type PlanFormat } from "./plan-format.ts";
 import { characters, json, nearest } from "../../../../src/internal.ts";
 import {
   type Plan,
@@ -9,7 +9,6 @@ import {
   toolInputs,
   runtimeTools,
 } from "../../../../src/internal-tool.ts";
-import type { PlanFormat } from "./plan-format.ts";
 import { createExpander } from "../../../../src/references.ts";
 
 /** True for all texts with a URL or an address, and for some others. */

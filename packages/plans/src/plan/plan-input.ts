@@ -1,6 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
-import type { Finding } from "./findings.ts";
+import type { Finding } from "./plan-format.ts";
 import { encoding, json, characters, charsOf, exactNumbers } from "../../../../src/internal.ts";
 import { jsonSchemas, type Plan } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -122,14 +122,14 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
         json.isJsonArray(names) && names.every((name) => typeof name === "string"),
     },
   ],
-  ["minimum", bound("at least", (value, limit) => value >= limit)],
-  ["maximum", bound("at most", (value, limit) => value <= limit)],
-  ["exclusiveMinimum", bound("more than", (value, limit) => value > limit)],
-  ["exclusiveMaximum", bound("less than", (value, limit) => value < limit)],
-  ["minLength", count("string", "at least", (length, limit) => length >= limit)],
-  ["maxLength", count("string", "at most", (length, limit) => length <= limit)],
-  ["minItems", count("array", "at least", (length, limit) => length >= limit)],
-  ["maxItems", count("array", "at most", (length, limit) => length <= limit)],
+  ["minimum", bound("number", "at least", (size, limit) => size >= limit)],
+  ["maximum", bound("number", "at most", (size, limit) => size <= limit)],
+  ["exclusiveMinimum", bound("number", "more than", (size, limit) => size > limit)],
+  ["exclusiveMaximum", bound("number", "less than", (size, limit) => size < limit)],
+  ["minLength", bound("string", "at least", (size, limit) => size >= limit)],
+  ["maxLength", bound("string", "at most", (size, limit) => size <= limit)],
+  ["minItems", bound("array", "at least", (size, limit) => size >= limit)],
+  ["maxItems", bound("array", "at most", (size, limit) => size <= limit)],
   ["properties", { isArgument: json.isJsonObject }],
   ["additionalProperties", { isArgument: isSchema }],
   ["items", { isArgument: isSchema }],
@@ -137,34 +137,31 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ["allOf", { isArgument: areSchemas }],
 ]);
 
-function bound(words: string, isMet: (value: number, limit: number) => boolean): Keyword {
+/** A bound of a number, or of the length of a text or list. */
+function bound(
+  of: "number" | "string" | "array",
+  words: string,
+  isMet: (size: number, limit: number) => boolean,
+): Keyword {
   return {
-    isArgument: (argument) => typeof argument === "number",
+    isArgument: (argument) =>
+      of === "number"
+        ? typeof argument === "number"
+        : Number.isInteger(argument) && Number(argument) >= 0,
     check(value, limit) {
-      if (json.typeOfJson(value) !== "number") return undefined;
-      // Beyond the digits of a double, numbers that it does not tell apart are equal.
-      const isRight = isMet(Number(JSON.stringify(value)), Number(limit));
-      return isRight ? undefined : `must be ${words} ${String(limit)}.`;
+      if (json.typeOfJson(value) !== of || isMet(sizeOf(value), Number(limit))) return undefined;
+      if (of === "number") return `must be ${words} ${String(limit)}.`;
+      return `must have ${words} ${String(limit)}, and has ${sizeOf(value)}.`;
     },
   };
 }
 
-function count(
-  type: "string" | "array",
-  words: string,
-  isMet: (length: number, limit: number) => boolean,
-): Keyword {
-  return {
-    isArgument: (argument) => Number.isInteger(argument) && Number(argument) >= 0,
-    check(value, limit) {
-      if (json.typeOfJson(value) !== type) return undefined;
-      // Characters are code points, as in all limits.
-      const length =
-        typeof value === "string" ? characters.codePointCount(value) : listOf(value).length;
-      if (isMet(length, Number(limit))) return undefined;
-      return `must have ${words} ${String(limit)}, and has ${length}.`;
-    },
-  };
+/** Beyond the digits of a double, numbers that it does not tell apart are equal. Characters are code points. */
+function sizeOf(value: Json): number {
+  if (json.isJsonArray(value)) return value.length;
+  return typeof value === "string"
+    ? characters.codePointCount(value)
+    : Number(JSON.stringify(value));
 }
 
 function listOf(argument: Json): readonly Json[] {
@@ -187,17 +184,16 @@ interface CheckOptions {
   readonly at?: string;
   /** Places whose values are unknown. */
   readonly open?: ReadonlySet<string>;
-  readonly maximum?: number;
 }
 
 /**
  * Returns the first `maxShownItems` issues of a value, with `$ref`, `allOf`, `anyOf` and `oneOf`. A keyword that is
- * not checked, or malformed, is no issue. Throws `limit_exceeded` if the check takes more than `maximum` steps.
+ * not checked, or malformed, is no issue. Throws `limit_exceeded` if the check takes more than `maxSchemaChecks` steps.
  */
 export function issuesIn(
   definition: jsonSchemas.Definition,
   value: Json,
-  { at = "", open = new Set(), maximum = limits.maxSchemaChecks }: CheckOptions = {},
+  { at = "", open = new Set() }: CheckOptions = {},
 ): readonly Issue[] {
   const root = typeof definition === "boolean" ? {} : definition;
   let work = 0;
@@ -220,7 +216,7 @@ export function issuesIn(
   function ownIssues(schema: jsonSchemas.Definition, value: Json, at: string): readonly Issue[] {
     work += costOf(schema, value);
     const advice = "Give a smaller input, or simplify the schema.";
-    requireAtMost(["maxSchemaChecks", maximum], work, advice);
+    requireAtMost("maxSchemaChecks", work, advice);
     if (schema === true) return [];
     if (schema === false) return [{ at, message: "must not be there: remove it." }];
     const { required } = schema;

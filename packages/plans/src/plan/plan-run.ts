@@ -10,8 +10,11 @@ import {
   type RunStatus,
   stateIn,
   OUTCOME_UNKNOWN,
+  GATES,
+  keptName,
+  nameInRun,
+  scopeOfRun,
 } from "./plan-record.ts";
-import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
 import {
   type Observer,
   type PlanCall,

@@ -1,8 +1,8 @@
 import type { JSONSchema7 } from "ai";
 import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import type { Finding } from "../plan/findings.ts";
-import { RESERVED_NAMES } from "../plan/run-names.ts";
+import type { Finding } from "../plan/plan-format.ts";
+import { RESERVED_NAMES } from "../plan/plan-record.ts";
 import { json, type Syntaxes, targets, type VariableStore } from "../../../../src/internal.ts";
 import { type StoredMessage, changedIn, saveTargets } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
@@ -108,27 +108,26 @@ async function inputSchemaOf({ inputs, variables }: Slice, values: PastValues) {
 
 /** Why a value is an input. Undefined for a value that was given, and is there. */
 function noteOn({ key, name, why, typed }: SliceInput, hasDefault: boolean): string | undefined {
+  const what = name === undefined ? `The figure ${JSON.stringify(typed)}` : `$${name}`;
+  const cause =
+    typed !== undefined
+      ? "was typed by the model, and comes from no value"
+      : why !== undefined
+        ? `cannot be made again, because ${why}`
+        : "is not kept any more, or is too large or guarded for a default";
+  if (typed === undefined && why === undefined && hasDefault) return undefined;
   const means = hasDefault ? "its default is the value that it had" : "give it to each run";
-  if (typed !== undefined) {
-    const what = name === undefined ? `The figure ${JSON.stringify(typed)}` : `$${name}`;
-    return `${what} was typed by the model, and comes from no value: it is input.${key}, and ${means}.`;
-  }
-  if (why !== undefined)
-    return `$${name} cannot be made again, because ${why}: it is input.${key}; ${means}.`;
-  if (hasDefault) return undefined;
-  return `The value that $${name} had is not kept any more, or is too large or guarded for a default: it is input.${key}; ${means}.`;
+  return `${what} ${cause}: it is input.${key}, and ${means}.`;
 }
 
 /** Values as they were, for the inputs of a plan. */
 class PastValues {
   readonly #past: ConversationPast;
   readonly #store: VariableStore;
-  readonly #calls: ReadonlySet<string>;
 
   constructor(past: ConversationPast, store: VariableStore) {
     this.#past = past;
     this.#store = store;
-    this.#calls = new Set(past.outputs.keys());
   }
 
   /** True if the value is there, and an input cannot hold it without losing its labels or its type. */
@@ -154,7 +153,7 @@ class PastValues {
 
   /** True if this call wrote the value; without a call, if it was given. */
   #isOf({ toolCallId = "" }: VariableInfo, call: string | undefined): boolean {
-    return call === undefined ? !this.#calls.has(toolCallId) : toolCallId === call;
+    return call === undefined ? !this.#past.outputs.has(toolCallId) : toolCallId === call;
   }
 }
 

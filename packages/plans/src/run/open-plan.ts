@@ -1,10 +1,11 @@
 import type { ToolSet } from "ai";
-import { ByrefError } from "../../../../src/errors.ts";
+import * as z from "zod";
+import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
 import { checkPlan, type CheckedPlan } from "../plan/check-plan.ts";
-import { type Finding, Findings } from "../plan/findings.ts";
-import { dayAt, type PlanFormat } from "../plan/plan-format.ts";
-import type { PlanRecord, RunRecord } from "../plan/plan-record.ts";
-import { RESERVED_NAMES, STATE } from "../plan/run-names.ts";
+import { type Finding, Findings, dayAt, type PlanFormat } from "../plan/plan-format.ts";
+import { jsonCall } from "../plan/json-plan.ts";
+import { inputFindings } from "../plan/plan-input.ts";
+import { type PlanRecord, type RunRecord, RESERVED_NAMES, STATE } from "../plan/plan-record.ts";
 import type { Lookup } from "../../../../src/references.ts";
 import {
   type Attempt,
@@ -12,13 +13,14 @@ import {
   type Plan,
   type PlanCall,
   type PlanFormatName,
+  runtimeTools,
   scopes,
   type wraps,
   toolCalls,
   toolboxes,
   turnAgents,
 } from "../../../../src/internal-tool.ts";
-import { needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
+import { encoding, needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 
 export interface OpenedPlan {
@@ -56,7 +58,7 @@ interface Circumstances {
 }
 
 /** Checks a plan. Throws `invalid_plan`, with all findings. */
-export async function requireValid(
+async function requireValid(
   plan: Plan,
   tools: PlanTools,
   { store, more = [], known = [], isForModel = false }: Circumstances,
@@ -72,10 +74,8 @@ export async function requireValid(
     return isSkipped ? { found: true, value: null } : lookup(reference, work);
   };
   const context = { tools: tools.plain, isKnown, state };
-  const { checked, findings: found } = await checkPlan(plan, context);
-  const findings = new Findings(more);
-  findings.addAll(found);
-  findings.addEach(tools.findings);
+  const { checked, findings } = await checkPlan(plan, context, new Findings(more));
+  for (const one of tools.findings) findings.add(one);
   if (checked !== undefined && findings.isEmpty) return checked;
   throw invalidPlan(findings);
 }
@@ -118,10 +118,7 @@ export interface PlanTools {
 }
 
 /** Returns the plan format of a name. Throws `bad_configuration` if it is not built in. */
-export function planFormatOf(
-  planFormats: readonly PlanFormat[],
-  format: PlanFormatName,
-): PlanFormat {
+function planFormatOf(planFormats: readonly PlanFormat[], format: PlanFormatName): PlanFormat {
   const found = planFormats.find((one) => one.format === format);
   if (found !== undefined) return found;
   const message = `Plans of the format ${format} are not built into this Worker.`;
@@ -178,4 +175,113 @@ export async function toolsOf(
       return planFormat.effectsOf?.(call, effectsOf) ?? ownEffects;
     },
   };
+}
+
+export interface Proposal {
+  readonly format: PlanFormatName;
+  readonly text: string;
+  /** True if the model that wrote the plan had seen untrusted content. */
+  readonly tainted?: boolean;
+  /** True if a model wrote the plan and receives the findings. */
+  readonly isForModel?: boolean;
+  /** See `PlanRecord`. */
+  readonly notes?: readonly Finding[];
+}
+
+/**
+ * Checks a proposed plan and returns its record. Nothing runs yet. Throws `invalid_plan`, with all findings.
+ */
+export async function proposePlan(
+  planner: Planner,
+  { format, text, notes = [], ...about }: Proposal,
+): Promise<PlanRecord> {
+  requireLength(text, "Keep long data in variables, and refer to them.");
+  const { plan, findings } = planFormatOf(planner.planFormats, format).read(text);
+  if (plan === undefined) throw invalidPlan(new Findings(findings));
+  const record = await recordOf(plan, planner, about);
+  return notes.length === 0 ? record : { ...record, notes };
+}
+
+export function requireLength(text: string, advice: string): void {
+  requireAtMost("maxRecordBytes", encoding.byteLength(text), advice);
+}
+
+export async function recordOf(
+  read: Plan,
+  planner: Planner,
+  { tainted = false, isForModel = false }: Pick<Proposal, "tainted" | "isForModel">,
+): Promise<PlanRecord> {
+  const { agent, store, planFormats } = planner;
+  const tools = await toolsOf(read, planner);
+  const plan = (await planFormatOf(planFormats, read.format).fit?.(read, tools.plain)) ?? read;
+  const checked = await requireValid(plan, tools, {
+    store,
+    more: inputFindings(plan),
+    isForModel,
+  });
+  const after = checked.calls.map(({ call, dependsOn }): [string, string[]] => [
+    call.id,
+    [...dependsOn].map((index) => plan.calls[index]?.id ?? ""),
+  ]);
+  // A rule cannot know about the taint.
+  const isApproved = !tainted && (await isApprovedByRule(plan, planner));
+  return {
+    id: crypto.randomUUID(),
+    status: isApproved ? "approved" : "proposed",
+    plan,
+    agent: agent.name,
+    after: Object.fromEntries(after),
+    createdAt: new Date().toISOString(),
+    ...(tainted ? { tainted } : {}),
+  };
+}
+
+/** A rule that throws approves nothing. */
+async function isApprovedByRule(plan: Plan, { agent }: Planner): Promise<boolean> {
+  try {
+    return (await agent.approvesPlan?.(plan)) === true;
+  } catch (error) {
+    console.error(error);
+    return false;
+  }
+}
+
+const PROPOSE_PLAN = "propose_plan";
+
+interface PlanProposals {
+  /** Throws `invalid_plan`, with all findings. */
+  propose(proposal: Proposal): Promise<PlanRecord>;
+  keep(record: PlanRecord): void;
+}
+
+const DESCRIPTION =
+  "Propose tool calls, run once approved. _outputPath †state.a names a result, †state.a.id reads it; " +
+  "†name: a variable, †input.x: given at the run, †approvals.x asks a person. _after: ids.";
+
+const inputSchema = z.object({
+  name: z.string().optional(),
+  // The plan's own check has a finding for each wrong part.
+  calls: z.array(jsonCall.extend({ _after: z.unknown().optional() })),
+});
+
+/** Creates the tool `propose_plan`. A person approves and runs the plan over HTTP. */
+export function proposePlanTool({ propose, keep }: PlanProposals) {
+  return runtimeTools.runtimeTool({
+    name: PROPOSE_PLAN,
+    description: DESCRIPTION,
+    offeredFrom: "start",
+    inputSchema,
+    async execute(input, { labels }) {
+      const about = { tainted: !labels.isTrusted, isForModel: true };
+      const record = await propose({ format: "json", text: JSON.stringify(input), ...about });
+      return {
+        output: async () =>
+          toolCalls.change(() => {
+            keep(record);
+            const { id, status, plan } = record;
+            return { plan: id, status, calls: plan.calls.map((call) => call.id) };
+          }),
+      };
+    },
+  });
 }

@@ -11,11 +11,11 @@ import {
   type RunRecord,
   closedCalls,
   stateIn,
+  nameInRun,
 } from "../plan/plan-record.ts";
 import { PlanRun } from "../plan/plan-run.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
-import { nameInRun } from "../plan/run-names.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
 import { commitOutcome, restoreResult, resultsGone } from "./run-outcome.ts";
 import type { Attempt, eventLogs } from "../../../../src/internal-tool.ts";

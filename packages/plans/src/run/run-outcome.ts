@@ -1,8 +1,13 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, codeOf, type ErrorCode, messageOf } from "../../../../src/errors.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
-import { nameInRun } from "../plan/run-names.ts";
-import { type CallState, isOpenRun, type RunRecord, type RunResult } from "../plan/plan-record.ts";
+import {
+  nameInRun,
+  type CallState,
+  isOpenRun,
+  type RunRecord,
+  type RunResult,
+} from "../plan/plan-record.ts";
 import {
   encoding,
   flagged,
@@ -15,12 +20,7 @@ import {
   type metadata,
   type contents,
 } from "../../../../src/internal.ts";
-import {
-  type Plan,
-  type PlanOutput,
-  saveTargets,
-  toolOutputs,
-} from "../../../../src/internal-tool.ts";
+import { type Plan, type PlanOutput, toolOutputs } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import { type Json, formatPath, type Path } from "../../../../src/references.ts";
 
@@ -86,7 +86,7 @@ export async function prepareOutcome({ store, plan, record: given }: OutcomeOpti
     const streamed = parts.map((part) => {
       const name = part.written?.name;
       const handle = handleOf(part.info, part.shown, name);
-      return { ...part, shown: streamedPart(part, record, name), handle };
+      return { ...part, shown: streamedPart(part, name), handle };
     });
     return { record, state: resultOf(kept), streamed: resultOf(streamed) };
   };
@@ -299,21 +299,13 @@ interface ResultPart {
 }
 
 /**
- * The streamed part of a run's result: handles replace long texts and lists. A handle names the variable that
- * stores the call's result, or else the place in the conversation's variable. Undefined if a handle replaces the
- * whole part.
+ * The streamed part of a run's result: handles, which name the place in the conversation's variable, replace long texts
+ * and lists. Undefined if a handle replaces the whole part.
  */
-function streamedPart(
-  { info, shown, output }: ResultPart,
-  record: RunRecord,
-  name: string | undefined,
-): Json | undefined {
+function streamedPart({ info, shown }: ResultPart, name: string | undefined): Json | undefined {
   if (shown === undefined || info.visibility !== "model") return undefined;
-  const kept = keptPlaces(record, output.name);
   const streamed = (value: Json, path: Path): Json => {
     if (toolOutputs.isShort(value)) return value;
-    const own = kept.get(formatPath(path));
-    if (own !== undefined) return own;
     if (!json.isJsonObject(value))
       return handleOf(toolOutputs.partInfo(info, value), value, name, path);
     const entries = Object.entries(value);
@@ -336,19 +328,4 @@ function handleOf(
   const { $var: _, ...described } = json.isObject(shown) && json.isJsonObject(shown) ? shown : {};
   const place = name === undefined || path.length === 0 ? undefined : formatPath(path);
   return json.compact({ $var: name, path: place, ...described });
-}
-
-/** The handles of kept results, by their paths in the variable. */
-function keptPlaces({ calls }: RunRecord, variable: string): ReadonlyMap<string, Json> {
-  const kept = new Map<string, Json>();
-  for (const { kept: name, output, places = [] } of Object.values(calls)) {
-    if (name === undefined || output === undefined) continue;
-    for (const source of places) {
-      // A template's outputs may be appended to; the variable's own handle is shown.
-      if (source.startsWith("variable:") || source.startsWith("file:")) continue;
-      const [place] = saveTargets.saveTargetIn(source).places;
-      if (place?.name === variable) kept.set(formatPath(place.path), output);
-    }
-  }
-  return kept;
 }

@@ -26,8 +26,8 @@ const steps: readonly Step[] = [
 ];
 
 /** Answers the question. `query`: how the sales are saved. */
-function talking(work: (own: OwnRuntime) => Promise<void>, query = "") {
-  const agent = { outputPath: true, policy };
+function talking(work: (own: OwnRuntime) => Promise<void>, query = "", more: object = {}) {
+  const agent = { outputPath: true, policy, ...more };
   return withRuntime(planning(tools, { agent, steps }), async (own) => {
     const path = `/conversations/c/variables/sales${query}`;
     await own.call("PUT", path, json([{ sum: 1 }, { sum: 2 }]));
@@ -96,6 +96,15 @@ describe("a plan made from a conversation", () => {
       const info = await own.call("GET", "/conversations/c/variables/state/info");
       expect(await info.json()).toMatchObject({ visibility: "sealed" });
     }, "?visibility=sealed"));
+
+  it.each(["$report", "answer"])("is tainted if the model that wrote %s was", (from) => {
+    const policies = { total: { trusted: false } };
+    const check = async (own: OwnRuntime) =>
+      expect(await madeFrom(own, from === "answer" ? await answerId(own) : from)).toMatchObject({
+        tainted: true,
+      });
+    return talking(async (own) => void (await check(own)), "", { policies });
+  });
 
   it("runs code on the results of other calls", () => {
     const code: readonly Step[] = [

@@ -10,6 +10,7 @@ import {
   planning,
   planOf,
   planTools,
+  propose,
   runOf,
   statusesOf,
   variable,
@@ -513,6 +514,13 @@ describe("a guarded output", () => {
       const info = await own.call("GET", "/conversations/c/variables/plan_derived/info");
       expect(await info.json()).toMatchObject({ visibility: "secret" });
       expect(await variable(own, "plan_derived")).toBe(403);
+    }));
+
+  it("is not among the parameters that a plan shows", () =>
+    withRuntime(planning(), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/box?visibility=sealed", json(SECRET));
+      const { calls } = await propose(own, [{ _tool: "echo", value: "†box" }]);
+      expect(calls[0]?.input).toEqual({ value: "†box" });
     }));
 
   it("is any output that is written into a sealed variable", () =>

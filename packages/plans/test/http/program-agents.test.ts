@@ -100,6 +100,16 @@ describe("an agent's model", () => {
     expect(paid).toEqual([]);
   });
 
+  it("receives a URL that nobody vouches for as a text", async () => {
+    const { runtime } = runtimeWith([
+      run("link", undefined, { _outputPath: "$made" }),
+      "$made.url",
+    ]);
+    const value = "https://e.example/?q=1";
+    await give(runtime, "link", { calls: [{ _tool: "echo", value, _outputPath: "†state.url" }] });
+    expect(await say(runtime, "Link?")).not.toContain(value);
+  });
+
   it("starts a run of a stranger's once it has read a stranger's words", async () => {
     const { runtime } = runtimeWith([{ tool: "web", input: {} }, run("echo"), "Done."]);
     const calls = [{ _tool: "echo", value: 1, _outputPath: "†state.out" }];

@@ -7,7 +7,6 @@ import type { Json } from "../../../../src/value/json.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { kept, payingPlanner, planning } from "../../../../test/support/planning.ts";
-import { createClient } from "../../../client/src/client/create-client.ts";
 import type { Step } from "../../../testing/src/testing.ts";
 import { approve, look, ran, runsOf, total } from "./program-runs.ts";
 
@@ -155,26 +154,6 @@ describe("a program", () => {
     expect(runs).toMatchObject([{ status: "failed" }]);
     const at = `/conversations/${runs[0]?.conversation}`;
     await problemIn(await runtime.ask("GET", at), "conversation_not_found");
-  });
-
-  it("is kept and run by the client", async () => {
-    const { runtime } = programming();
-    await answered(runtime);
-    const client = createClient("http://localhost", {
-      fetch: (url, init) =>
-        runtime.ask(init.method ?? "", url.slice("http://localhost".length), init),
-    });
-    await client.programs.put("totals", { conversation: "c", from: "$totals" });
-    const input = { sales: [{ sum: 40 }] };
-    const { id, state } = await client.programs.run("totals", { input });
-    expect(state).toEqual({ totals: { sum: 40 } });
-    const { runs } = await client.programs.runs("totals");
-    expect(runs).toMatchObject([{ id, input, status: "done" }]);
-    expect(await client.programs.getRun("totals", id)).toMatchObject({ state, version: 1 });
-    await expect(client.programs.retryRun("totals", id)).rejects.toThrow("Only a failed run");
-    expect((await client.programs.get("totals", { version: 1 })).versions).toEqual([1]);
-    await client.programs.delete("totals");
-    expect(await client.programs.list()).toEqual({ programs: [] });
   });
 
   it("can be asked for only by its tenant's object: the inner endpoints are not served", async () => {

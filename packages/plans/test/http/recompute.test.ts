@@ -18,6 +18,9 @@ const steps: readonly Step[] = [
   call("pay", { amount: "$more", _outputPath: "$receipt" }),
   call("set_variable", { name: "note", value: { of: "$sum" } }),
   call("edit_variable", { name: "note", edits: [{ op: "add", path: "/by", value: 1 }] }),
+  call("set_variable", { name: "hen", value: { of: "$sum" } }),
+  call("set_variable", { name: "egg", value: { of: "$hen" } }),
+  call("set_variable", { name: "hen", value: { of: "$egg", and: "$sum" } }),
   "Done.",
 ];
 
@@ -64,7 +67,13 @@ describe("a recompute", () => {
           { _id: "more", _tool: "add", after: ["sum"], effects: "none", approval: "perhaps" },
           { _id: "receipt", _tool: "pay", after: ["more"], effects: "once", approval: "perhaps" },
         ],
-        left: [{ name: "note", reason: expect.stringContaining("edited") }],
+        left: [
+          { name: "note", reason: expect.stringContaining("edited") },
+          ...["hen", "egg"].map((name) => ({
+            name,
+            reason: expect.stringContaining("made of itself, through"),
+          })),
+        ],
       });
       const { calls } = recomputation().parse(
         await (await recompute(own, { names: ["more"] })).json(),
@@ -106,6 +115,7 @@ describe("a recompute", () => {
         "more",
         "receipt",
         "note",
+        "hen",
       ]);
       expect(await (await recompute(own)).json()).toMatchObject({ calls: [] });
     }));
