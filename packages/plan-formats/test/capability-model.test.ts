@@ -200,42 +200,53 @@ describe("the prompt of a model that calls with tags", () => {
 
       <capability name="get_weather" location="…" days="…" units="…" output_var="…" />
       The weather in a city.
-      {"type":"object","properties":{"location":{"type":"string","description":"A city"},"days":{"type":"number"},"units":{"type":"string","enum":["c","f"]}},"required":["location"]}
+      - location: string // A city
+      - days?: number
+      - units?: "c" | "f"
 
       <capability name="memory" action="…" query="…" output_var="…" />
-      {"type":"object","properties":{"action":{"type":"string"},"query":{"type":"string"}},"required":["action","query"]}
+      - action: string
+      - query: string
 
       <capability name="write_note" title="…" output_var="…">…</capability>
-      {"type":"object","properties":{"title":{"type":"string"},"content":{"type":"string"}},"required":["title","content"]}
+      - title: string
+      - content: string
 
       <capability name="rename" output_var="…">{"name": …, "tags": …}</capability>
-      {"type":"object","properties":{"name":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}}},"required":["name","tags"]}
+      - name: string
+      - tags: string[]
 
       <capability name="sum" rows="…" output_var="…" />
-      {"type":"object","properties":{"rows":{"type":"array","items":{"type":"object","properties":{"n":{"type":"number"}},"required":["n"]}}},"required":["rows"]}
+      - rows: {n: number}[]
 
       <capability name="set_variable">{"name": …, "value": …, "mode": …, "description": …, "ttl": …}</capability>
       Save a variable or part: a.b.
-      {"type":"object","properties":{"name":{"type":"string"},"value":{},"mode":{"type":"string","enum":["replace","append","merge","new"]},"description":{"type":"string"},"ttl":{"type":"number","exclusiveMinimum":0}},"required":["value"]}
+      - name?: string
+      - value: any
+      - mode?: "replace" | "append" | "merge" | "new"
+      - description?: string
+      - ttl?: number
 
       <capability name="variable_set" key="…" value="…" output_var="…">…</capability>
       Save a value under a key.
-      {"type":"object","properties":{"key":{"type":"string"},"value":{},"content":{"type":"string"}},"required":["key"]}
+      - key: string
+      - value?: any
+      - content?: string
 
       <capability name="variable_get" key="…" output_var="…" />
       Read what is saved under a key.
-      {"type":"object","properties":{"key":{"type":"string"}},"required":["key"]}
+      - key: string
 
       <capability name="variable_list" output_var="…" />
       List the keys, oldest first.
 
       <capability name="variable_interpolate" output_var="…">…</capability>
       Put values in place of {{key}} in a text.
-      {"type":"object","properties":{"content":{"type":"string"}},"required":["content"]}
+      - content: string
 
       <capability name="variable_clear" key="…" output_var="…" />
       Delete what is saved under a key.
-      {"type":"object","properties":{"key":{"type":"string"}},"required":["key"]}
+      - key: string
 
       <capability name="variable_clear_all" output_var="…" />
       Delete all keys."

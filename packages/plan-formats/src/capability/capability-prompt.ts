@@ -6,7 +6,13 @@ import type {
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
-import { type CapabilityTool, type CapabilityTools, isAttribute } from "./capability-tools.ts";
+import {
+  type Parameter,
+  type CapabilityTool,
+  type CapabilityTools,
+  isAttribute,
+} from "./capability-tools.ts";
+import type { JSONSchema7 } from "ai";
 import * as limits from "../../../../src/limits.ts";
 import { characters, inTexts, json, type Syntaxes, writerIn } from "../../../../src/internal.ts";
 import { joinedTexts, jsonSchemas, saveTargets } from "../../../../src/internal-tool.ts";
@@ -154,7 +160,7 @@ const guideWith = (
   references: string,
 ) => `You call tools with tags in your answer. The person does not see them. Then end your answer: the results come in the next message, as <capability-result>. Never write a result yourself.
 <capability name="tool" parameter="value" output_var="name">content</capability>
-Values and bodies are XML: write & as &amp;, < as &lt;, " as &quot;, or a body as <![CDATA[…]]>. Arrays and objects are JSON. output_var saves the result as that variable; it may be left out, as may parameters that are not required. ${references}Inside code blocks tags call nothing.
+Values and bodies are XML: write & as &amp;, < as &lt;, " as &quot;, or a body as <![CDATA[…]]>. Arrays and objects are JSON. output_var saves the result as that variable; it may be left out, as may all parameters with ?. ${references}Inside code blocks tags call nothing.
 The tools:`;
 
 /** The tools as text for the system prompt. Undefined if there are none. */
@@ -167,26 +173,85 @@ export function capabilityGuide(tools: CapabilityTools, syntaxes: Syntaxes): str
 }
 
 function aboutTool(tool: CapabilityTool): string {
-  const { description, parameters, schema } = tool;
-  const shown = jsonSchemas.withoutKeywords(
-    schema,
-    (keyword, held) =>
-      keyword === "$schema" || (keyword === "additionalProperties" && held === false),
-  );
-  const about =
-    parameters.length === 0 ? [] : characters.clip(JSON.stringify(shown), limits.maxPieceChars);
-  return [sampleOf(tool), description === "" ? [] : description, about].flat().join("\n");
+  const { description, parameters } = tool;
+  const lines = parameters.map((parameter) => aboutParameter(parameter, tool));
+  return [sampleOf(tool), ...(description === "" ? [] : [description]), ...lines].join("\n");
 }
 
 function sampleOf({ name, parameters, body, needsBody, takesOutput }: CapabilityTool): string {
-  const attributes = parameters.filter((one) => body === "json" || one !== "content");
+  const names = parameters.map((parameter) => parameter.name);
+  const attributes = needsBody ? [] : names.filter((one) => body === "json" || one !== "content");
   const written = [
     `name="${name}"`,
-    ...(needsBody ? [] : attributes).map((one) => `${one}="…"`),
+    ...attributes.map((one) => `${one}="…"`),
     ...(takesOutput ? ['output_var="…"'] : []),
   ];
   const start = `<capability ${written.join(" ")}`;
-  if (needsBody)
-    return `${start}>{${parameters.map((one) => `"${one}": …`).join(", ")}}</capability>`;
+  if (needsBody) return `${start}>{${names.map((one) => `"${one}": …`).join(", ")}}</capability>`;
   return body === "content" ? `${start}>…</capability>` : `${start} />`;
+}
+
+function aboutParameter(
+  { name, schema: own, isRequired }: Parameter,
+  { schema }: CapabilityTool,
+): string {
+  const parts = typeof own === "object" ? [own, ...(own.allOf ?? []), ...(own.anyOf ?? [])] : [];
+  const [description] = parts.flatMap((part) =>
+    typeof part === "object" ? (part.description ?? []) : [],
+  );
+  const about = description === undefined ? "" : ` // ${description}`;
+  return `- ${name}${isRequired ? "" : "?"}: ${schemaText(own, schema)}${about}`;
+}
+
+const MAX_DEPTH = 4;
+/** Maximum schemas written. A server's schemas may refer to one another in any way. */
+const MAX_WRITTEN = 100;
+
+/** Describes the values of a schema in one short line, as a type: `{city: string, days?: number}[]`. */
+function schemaText(definition: jsonSchemas.Definition, root: JSONSchema7): string {
+  let left = MAX_WRITTEN;
+  const textOf = (one: jsonSchemas.Definition, depth: number): string =>
+    jsonSchemas.foldSchema<string>(one, root, {
+      own: (schema) => {
+        if (left-- <= 0) return "…";
+        if (typeof schema === "boolean" || depth > MAX_DEPTH) return ANY;
+        return ownText(schema, (part) => textOf(part, depth + 1));
+      },
+      all: (texts) => texts.find((text) => text !== ANY) ?? ANY,
+      any: (texts) => oneOf(texts),
+    });
+  const text = textOf(definition, 0);
+  const shown = characters.clip(text, limits.maxShapeChars);
+  return shown === text ? text : `${shown}…`;
+}
+
+const ANY = "any";
+
+function ownText(schema: JSONSchema7, inner: (part: jsonSchemas.Definition) => string): string {
+  const { type, enum: values, const: value } = schema;
+  if (values !== undefined) return oneOf(values.map((one: unknown) => JSON.stringify(one)));
+  if (value !== undefined) return JSON.stringify(value);
+  if (type === undefined) return ANY;
+  return oneOf([type].flat().map((name) => typeText(name, schema, inner)));
+}
+
+function oneOf(texts: readonly string[]): string {
+  return [...new Set(texts.slice(0, MAX_WRITTEN))].join(" | ");
+}
+
+function typeText(
+  name: string,
+  { items, properties = {}, required = [], additionalProperties }: JSONSchema7,
+  inner: (part: jsonSchemas.Definition) => string,
+): string {
+  if (name === "array") {
+    const element = items === undefined || Array.isArray(items) ? ANY : inner(items);
+    return element.includes(" | ") && !element.startsWith("{") ? `(${element})[]` : `${element}[]`;
+  }
+  if (name !== "object") return name;
+  const fields = Object.entries(properties)
+    .slice(0, MAX_WRITTEN)
+    .map(([key, one]) => `${key}${required.includes(key) ? "" : "?"}: ${inner(one)}`);
+  if (typeof additionalProperties === "object") fields.push(`…: ${inner(additionalProperties)}`);
+  return fields.length === 0 ? "object" : `{${fields.join(", ")}}`;
 }

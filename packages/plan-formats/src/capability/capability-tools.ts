@@ -11,8 +11,7 @@ export interface CapabilityTool {
   readonly description: string;
   /** The tool's own schema, without references. It defines the type of a parameter written as text. */
   readonly schema: JSONSchema7;
-  /** Names of its parameters. */
-  readonly parameters: readonly string[];
+  readonly parameters: readonly Parameter[];
   /** The meaning of a body: the parameter `content`, or a JSON object with parameters. */
   readonly body: "content" | "json";
   /** True if a parameter cannot be an attribute. All parameters are then written in the body. */
@@ -42,18 +41,19 @@ export async function capabilityTools(
     const { name, description = "", inputSchema: shown } = tool;
     const original = Object.hasOwn(plain, name) ? plain[name] : undefined;
     const schema = original === undefined ? shown : await toolInputs.jsonSchemaOf(original, name);
-    const parameters = [...parametersIn(schema).keys()];
-    const needsBody = !parameters.every(isAttribute);
+    const parameters = parametersIn(schema);
+    const has = (wanted: string) => parameters.some((parameter) => parameter.name === wanted);
+    const needsBody = parameters.some((parameter) => !isAttribute(parameter.name));
     tools.set(name, {
       name,
       description,
       schema,
       parameters,
-      body: parameters.includes("content") && !needsBody ? "content" : "json",
+      body: has("content") && !needsBody ? "content" : "json",
       needsBody,
       takesOutput:
         Object.hasOwn(shown.properties ?? {}, saveTargets.OUTPUT_PATH) &&
-        !parameters.includes(saveTargets.OUTPUT_PATH),
+        !has(saveTargets.OUTPUT_PATH),
     });
   }
   return tools;
@@ -88,28 +88,53 @@ function withBody(parameters: json.JsonObject, { body }: CapabilityTool): json.J
     : parameters;
 }
 
-type Parameters = ReadonlyMap<string, jsonSchemas.Definition>;
-
-/** The schemas of the parameters that a schema or one of its alternatives declares, by name. */
-export function parametersIn(schema: JSONSchema7): Parameters {
-  return jsonSchemas.foldSchema<Parameters>(schema, schema, {
-    own: (one) => new Map(typeof one === "boolean" ? [] : Object.entries(one.properties ?? {})),
-    all: (parts) => joined("allOf", parts),
-    any: (parts) => joined("anyOf", parts),
-  });
+export interface Parameter {
+  readonly name: string;
+  /** The schema of its value. Uses `anyOf` if alternatives of the tool's schema differ. */
+  readonly schema: jsonSchemas.Definition;
+  readonly isRequired: boolean;
 }
 
-/** A parameter of several parts has to fit all, or any, of its schemas. */
-function joined(keyword: "allOf" | "anyOf", parts: readonly Parameters[]): Parameters {
+interface Named {
+  readonly schemas: ReadonlyMap<string, jsonSchemas.Definition>;
+  readonly required: ReadonlySet<string>;
+}
+
+/** The parameters that a schema declares, including those of its alternatives. */
+export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
+  const { schemas, required } = jsonSchemas.foldSchema<Named>(schema, schema, {
+    own: (one) => {
+      const { properties = {}, required = [] } = typeof one === "boolean" ? {} : one;
+      return { schemas: new Map(Object.entries(properties)), required: new Set(required) };
+    },
+    all: (parts) => ({
+      schemas: joined("allOf", parts),
+      required: new Set(parts.flatMap((part) => [...part.required])),
+    }),
+    // A parameter that one alternative requires may be absent from another.
+    any: (parts) => ({ schemas: joined("anyOf", parts), required: new Set() }),
+  });
+  return Array.from(schemas, ([name, one]) => ({
+    name,
+    schema: one,
+    isRequired: required.has(name),
+  }));
+}
+
+/**
+ * Merges the parameters of all parts. A parameter of several parts has to fit all, or any, of its schemas.
+ */
+function joined(keyword: "allOf" | "anyOf", parts: readonly Named[]): Named["schemas"] {
   const schemas = new Map<string, jsonSchemas.Definition[]>();
-  for (const [name, schema] of parts.flatMap((part) => [...part])) {
+  for (const [name, schema] of parts.flatMap((part) => [...part.schemas])) {
     schemas.set(name, [...(schemas.get(name) ?? []), schema]);
   }
-  const entries = Array.from(schemas, ([name, all]): [string, jsonSchemas.Definition] => {
-    const [one = true, ...others] = all;
-    return [name, others.length > 0 ? { [keyword]: all } : one];
-  });
-  return new Map(entries);
+  return new Map(
+    Array.from(schemas, ([name, all]) => [
+      name,
+      all.length > 1 ? { [keyword]: all } : (all[0] ?? true),
+    ]),
+  );
 }
 
 /**
@@ -121,10 +146,10 @@ export function coerceParameters(
   parameters: json.JsonObject,
   schema: JSONSchema7,
 ): json.JsonObject {
-  const known = parametersIn(schema);
+  const known = new Map(parametersIn(schema).map((parameter) => [parameter.name, parameter]));
   const coerced = Object.entries(parameters).map(([name, value]): [string, Json] => {
     if (typeof value !== "string") return [name, value];
-    const own = known.get(name) ?? schema.additionalProperties ?? true;
+    const { schema: own = schema.additionalProperties ?? true } = known.get(name) ?? {};
     const types = jsonSchemas.typesIn(own, schema);
     return [name, types.has("string") ? value : readAs(value, types)];
   });

@@ -2,7 +2,7 @@ import { parseXml, XmlCdata, XmlElement, XmlError, type XmlNode, XmlText } from 
 import type { ToolSet } from "ai";
 import { coerceParameters, parametersIn } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
-import type { PlanFormat, Finding, ReadPlan } from "../../../plans/src/plan/plan-format.ts";
+import type { Finding, PlanFormat, ReadPlan } from "../../../plans/src/plan/plan-format.ts";
 import * as limits from "../../../../src/limits.ts";
 import { characters } from "../../../../src/internal.ts";
 import { type Plan, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
@@ -41,7 +41,8 @@ async function withTool(
   const tool = toolNamed(name, tools);
   if (tool === undefined) return call;
   const schema = await toolInputs.jsonSchemaOf(tool, name);
-  const takesAction = name !== call.tool && parametersIn(schema).has("action");
+  const takesAction =
+    name !== call.tool && parametersIn(schema).some((one) => one.name === "action");
   const action = takesAction ? { action: call.tool.slice(name.length + 1) } : {};
   const parameters = coerceParameters({ ...action, ...call.parameters }, schema);
   return { ...call, tool: name, parameters };
