@@ -136,12 +136,8 @@ async function ownTool(tool: OwnTool, wrap: wraps.WrapOptions): Promise<OfferedT
   return { definition, wrapped, own: tool };
 }
 
-/** Which arguments are headers too is between the gateway and the server: clients drop a tool where one may be a text. */
 async function shownSchema({ shown }: wraps.WrappedTool): Promise<Tool["inputSchema"]> {
-  const text = JSON.stringify(await asSchema(shown.inputSchema).jsonSchema, (key, value: unknown) =>
-    key === "x-mcp-header" && typeof value === "string" ? undefined : value,
-  );
-  return JSON.parse(text) as Tool["inputSchema"];
+  return (await asSchema(shown.inputSchema).jsonSchema) as Tool["inputSchema"];
 }
 
 interface OfferedPrompt {

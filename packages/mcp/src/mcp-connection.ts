@@ -6,6 +6,7 @@ import {
   type MCPClient,
   MCPClientError,
 } from "@ai-sdk/mcp";
+import type { JSONSchema7 } from "ai";
 import { mcpFetchWith, restoreDigits } from "./mcp-fetch.ts";
 import { textOfResult } from "./result-value.ts";
 import * as limits from "../../../src/limits.ts";
@@ -19,7 +20,11 @@ const MAX_PAGES = 100;
 /** From this MCP version on there are no sessions and no handshake to reuse. */
 const FIRST_STATELESS_VERSION = "2026-07-28";
 
-export type McpDefinition = ListToolsResult["tools"][number];
+/** A tool as its server lists it. */
+export type McpDefinition = ListToolsResult["tools"][number] & {
+  /** The schema of its input as a model is shown it. */
+  readonly shown: JSONSchema7;
+};
 
 export interface McpList {
   readonly tools: readonly McpDefinition[];
@@ -80,8 +85,8 @@ export class McpConnection {
         if (seen.has(name)) continue;
         seen.add(name);
         if (isUsable(inputSchema)) {
-          const shown = acceptableSchema(inputSchema as object);
-          tools.push({ ...tool, inputSchema: { properties: {}, ...shown, type: "object" } });
+          const shown = acceptableSchema(inputSchema as JSONSchema7);
+          tools.push({ ...tool, shown: { properties: {}, ...shown, type: "object" } });
         } else this.#unusable.push(name);
       }
       cursor = listed.nextCursor === cursor ? undefined : listed.nextCursor;

@@ -9,7 +9,7 @@ import type { chosenAgents } from "../../../src/internal-edge.ts";
 import type { Effects, ToolPolicy } from "../../../src/runtime.ts";
 import * as limits from "../../../src/limits.ts";
 import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
-import type { JSONSchema7, ToolSet } from "ai";
+import type { ToolSet } from "ai";
 import { messageOf } from "../../../src/errors.ts";
 import {
   McpConnection,
@@ -168,9 +168,8 @@ function safeName(name: string): string {
 }
 
 function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet[string] {
-  const { description, inputSchema } = definition;
   // Not a copy: by the list's own object, what a model is shown is kept from turn to turn.
-  const schema = inputSchema as JSONSchema7;
+  const { description, shown: schema } = definition;
   return dynamicTool({
     ...(description !== undefined && {
       description: characters.clip(description, limits.maxParagraphChars),
