@@ -21,12 +21,12 @@ const bundles = [
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 36_313,
-  "packages/*/src": 33_221,
+  src: 35_148,
+  "packages/*/src": 32_088,
   page: 10_432,
   bench: 2_498,
-  scripts: 2_242,
-  "{test,packages/*/test}": 75_118,
+  scripts: 2_151,
+  "{test,packages/*/test}": 74_024,
 };
 
 const checks = [

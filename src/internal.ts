@@ -51,7 +51,6 @@ export {
   joinedLabels,
   strictestVisibility,
   type ValueLabels,
-  visibilityText,
 } from "./store/labels.ts";
 export { MemoryStore } from "./store/memory-store.ts";
 export { retryConflicts } from "./store/retry-conflicts.ts";
