@@ -70,7 +70,6 @@ async function askAwake(side: Side, load: Load) {
   return answer;
 }
 
-/** Each client has its connection: of many that open at once, the system makes some wait for a second. */
 async function askMany(side: Side): Promise<number> {
   const talks = Array.from({ length: AT_ONCE }, () => contest.talk(side, newName()));
   await Promise.all(talks.map(async (talk) => requireExact(side, await talk.ask(SHORT))));
