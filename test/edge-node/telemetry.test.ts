@@ -156,6 +156,21 @@ it("the log line of a turn names the tenant, the outcome and the cost", async ()
   expect(linesOf(log)[0]?.cost).not.toMatchObject({ rowsWritten: 0 });
 });
 
+it("the log line of a turn that a person stopped says so", async () => {
+  let stop = () => {};
+  const wait = toolOf({}, (): Promise<string> => {
+    stop();
+    return new Promise(() => {});
+  });
+  const runtime = runtimeOf([[toolCall("wait", {}), asked]], { tools: { wait } });
+  const work = (own: OwnRuntime) => {
+    stop = () => void own.call("POST", "/conversations/c/stop");
+    return say(own);
+  };
+  await withRuntime(runtime, work, { bindings: { LOG: "turns" } });
+  expect(linesOf(log)).toMatchObject([{ status: "stopped", toolCalls: 1 }]);
+});
+
 it("Analytics Engine receives one point for each turn if it is bound", async () => {
   const points: AnalyticsEngineDataPoint[] = [];
   const ANALYTICS = { writeDataPoint: (point: AnalyticsEngineDataPoint) => points.push(point) };

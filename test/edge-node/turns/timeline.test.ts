@@ -43,6 +43,8 @@ it("the timeline of an answer has each model call and tool call with its times, 
     expect(attempt?.durationMs).toBeGreaterThanOrEqual(ends);
     expect(JSON.stringify(timeline)).not.toContain("secret-value");
     expect(JSON.stringify(await chat.messages())).not.toContain("durationMs");
+    const listed = await (await own.call("GET", "/conversations/c/events")).text();
+    expect(listed).toMatch(/"type":"tool\.failed"[^{}]*"tool":"add"[^{}]*"code":"tool_failed"/u);
     expect(await failureOf(chat.timeline("nobody"))).toMatchObject({ code: "not_found" });
   });
 });
