@@ -141,6 +141,18 @@ describe("a turn that a crash interrupts", () => {
     const last = await chat.retry(model);
     expect(last.result?.error?.message).toContain("tried 10 more times");
   });
+
+  it("goes on after a crash, however often its process has survived a try before", async () => {
+    const chat = new Crashing({});
+    const model = [text("All is well."), finish()];
+    chat.sql.refused = "All is well.";
+    await chat.run(model);
+    for (let tries = 0; tries < limits.maxTurnDeaths; tries++) await chat.retry(model);
+    chat.sql.refused = undefined;
+    const { result, recoveredLog } = await chat.recover(model);
+    expect(recoveredLog).toMatchObject({ deaths: 1 });
+    expect(result?.error).toBeUndefined();
+  });
 });
 
 describe("a turn without enough storage", () => {
