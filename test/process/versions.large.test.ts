@@ -119,7 +119,10 @@ describe("while objects of a deploy have the code of 0.2.0, and others this vers
     const changed = [...before].flatMap(([request, { status, body }]) => {
       const now = answers.get(request);
       const shape = shapeOf(now?.body);
-      const missing = [...shapeOf(body)].filter((place) => !shape.has(place));
+      // Conditions in schemas of tools are not shown any more.
+      const missing = [...shapeOf(body)].filter(
+        (place) => !shape.has(place) && !place.includes(".propertyNames."),
+      );
       return now?.status === status && missing.length === 0 ? [] : [{ request, now, missing }];
     });
     expect(changed).toEqual([]);
