@@ -920,7 +920,7 @@ export async function stageAll<Result>(save: StagedWrites<Result>): Promise<Prep
     } catch (error) {
       if (codeOf(error) === "conflict") throw error;
       const result = replacementFor(error);
-      if (result === undefined) throw changed();
+      if (result === undefined) throw changeConflict();
       return result();
     }
     return onSaved(infos, writes);
@@ -929,7 +929,7 @@ export async function stageAll<Result>(save: StagedWrites<Result>): Promise<Prep
 }
 
 /** The error of a commit that has to be staged again. */
-export function changed(): ByrefError {
+export function changeConflict(): ByrefError {
   return new ByrefError("conflict", "The target has changed; prepare it again.");
 }
 

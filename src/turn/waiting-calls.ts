@@ -3,7 +3,7 @@ import { ByrefError, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { byteLength } from "../value/encoding.ts";
 import type { Json } from "../value/json.ts";
-import { patched, type PatchOperation } from "../value/json-patch.ts";
+import { patchJson, type PatchOperation } from "../value/json-patch.ts";
 import { charsOf } from "../value/json-text.ts";
 import type { History } from "./history/history.ts";
 import { changedIn } from "./history/message-parts.ts";
@@ -88,7 +88,7 @@ export function decidedIn(
     if (patch === undefined) return [{ approval: decision, call }];
     const check = (after: Json) => requireShort(charsOf(after, limits.maxRecordBytes));
     const { input: before = call.input } = approval;
-    const input = patched(before, patch, { spend: () => undefined, check });
+    const input = patchJson(before, patch, { spend: () => undefined, check });
     return [{ approval: { ...decision, input }, call }];
   });
   requireShort(byteLength(JSON.stringify(decided.map(({ approval: { input = "" } }) => input))));

@@ -30,7 +30,7 @@ export interface PatchWatcher {
  * `edit_not_found` for a path that leads nowhere, `edit_conflict` for a test that fails, and
  * `invalid_tool_input` for a text that is no JSON Pointer.
  */
-export function patched(
+export function patchJson(
   value: Json,
   operations: readonly PatchOperation[],
   watcher?: PatchWatcher,

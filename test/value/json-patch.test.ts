@@ -5,7 +5,7 @@ import tests from "json-patch-test-suite/tests.json" with { type: "json" };
 import { describe, expect, it } from "vitest";
 import { codeOf } from "../../src/errors.ts";
 import { canonicalJson, deepFreeze, type Json } from "../../src/value/json.ts";
-import { type PatchOperation, patched } from "../../src/value/json-patch.ts";
+import { patchJson, type PatchOperation } from "../../src/value/json-patch.ts";
 import { diffOfJson } from "../../src/value/line-diff.ts";
 
 interface Case {
@@ -21,7 +21,7 @@ const cases = [...(specTests as readonly Case[]), ...(tests as readonly Case[])]
   ({ patch, disabled }) => patch !== undefined && disabled !== true,
 );
 
-const run = (doc: Json, patch: readonly PatchOperation[]) => patched(doc, patch);
+const run = (doc: Json, patch: readonly PatchOperation[]) => patchJson(doc, patch);
 
 /** True for operations that the tool's schema accepts. */
 const isComplete = ({ op, path, ...rest }: PatchOperation & { from?: string; value?: Json }) =>
@@ -87,7 +87,7 @@ describe("a JSON Patch", () => {
     const operations = Array.from({ length: 100 }, (_, value) => {
       return { op: "replace" as const, path: "/a", value };
     });
-    expect([patched(given, operations), copies]).toEqual([{ a: 99, b: 2 }, 1]);
+    expect([patchJson(given, operations), copies]).toEqual([{ a: 99, b: 2 }, 1]);
   });
 
   it("applies operations one after the other, and does not change the original value", () => {
@@ -102,8 +102,8 @@ describe("a JSON Patch", () => {
           }
         };
         // `given` is not frozen, so a mutation would show.
-        expect(outcome(() => patched(given, operations))).toEqual(
-          outcome(() => operations.reduce((value, one) => patched(value, [one]), before)),
+        expect(outcome(() => patchJson(given, operations))).toEqual(
+          outcome(() => operations.reduce((value, one) => patchJson(value, [one]), before)),
         );
         expect(canonicalJson(given)).toBe(canonicalJson(before));
       }),
@@ -113,13 +113,13 @@ describe("a JSON Patch", () => {
 
   it("keeps a key named __proto__, and shares unchanged parts", () => {
     const given = deepFreeze(JSON.parse('{"a":{"b":1},"__proto__":{"c":2}}') as Json);
-    const made = patched(given, [{ op: "add", path: "/__proto__/d", value: 3 }]);
+    const made = patchJson(given, [{ op: "add", path: "/__proto__/d", value: 3 }]);
     expect(JSON.stringify(made)).toBe('{"a":{"b":1},"__proto__":{"c":2,"d":3}}');
     expect((made as { a: Json }).a).toBe((given as { a: Json }).a);
   });
 
   it("reports the existing keys or elements at a missing path", () => {
-    const at = (path: string) => () => patched({ a: [1], b: 2 }, [{ op: "remove", path }]);
+    const at = (path: string) => () => patchJson({ a: [1], b: 2 }, [{ op: "remove", path }]);
     expect(at("/c")).toThrow("/c leads nowhere. The value has the keys a, b.");
     const odd = { "a/b": 1, "a~b": 2 };
     const miss = () => run(odd, [{ op: "replace", path: "/a", value: 1 }]);

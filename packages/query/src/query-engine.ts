@@ -98,13 +98,13 @@ export interface Refused extends Pick<ByrefError, "message" | "details"> {
   readonly code: ErrorCode;
 }
 
-export function refused({ code, message, details }: Omit<Refused, "kind">): Refused {
+export function refusalOf({ code, message, details }: Omit<Refused, "kind">): Refused {
   return { kind: "refused", code, message, details };
 }
 
 /** The answer to a statement that takes too much work. */
 export function tooExpensive(said: string, details: Refused["details"]): Refused {
-  return refused({
+  return refusalOf({
     code: "query_too_expensive",
     message: `${said} Join on an equality, and filter or aggregate before joining.`,
     details: { maximum: limits.maxQueryVisits, ...details },

@@ -20,7 +20,7 @@ import {
   type QueryDatabase,
   type QueryEngine,
   type Refused,
-  refused,
+  refusalOf,
   type TableChunk,
   type TableShape,
   tooExpensive,
@@ -311,7 +311,7 @@ class Run {
       const rest = count > first.length ? ` and ${count - first.length} more` : "";
       const advice = `The last ones are no columns here: ${first.join(", ")}${rest}. Name the columns that you need, or query one of these as FROM $${shownName(this.#query, name)}${part}.`;
       const [maximum, actual] = [limits.maxQueryColumns, columns.length + count];
-      return refused(limitExceeded("maxQueryColumns", { maximum, actual, advice }));
+      return refusalOf(limitExceeded("maxQueryColumns", { maximum, actual, advice }));
     }
     return undefined;
   }
@@ -463,7 +463,7 @@ const MAY_BE_CUT = "may be cut: CAST(… AS INTEGER) ends at 64 bits. Leave long
 
 function tooLarge(limit: "maxQueryRecords" | "maxJsonBytes", actual: number): Refused {
   const advice = "Aggregate, add a LIMIT, or edit fewer records in one call.";
-  return refused(limitExceeded(limit, { maximum: maxima[limit], actual, advice }));
+  return refusalOf(limitExceeded(limit, { maximum: maxima[limit], actual, advice }));
 }
 
 /** What the author of a statement calls a table. */

@@ -16,7 +16,7 @@ import { readable, type Target, targetIn, referenceTo } from "../variables/varia
 import * as limits from "../../limits.ts";
 import { type Content, TEXT_TYPE } from "../../store/bytes/content.ts";
 import { streamOf } from "../../value/bytes.ts";
-import { patched, type PatchOperation } from "../../value/json-patch.ts";
+import { patchJson, type PatchOperation } from "../../value/json-patch.ts";
 import { charsOf } from "../../value/json-text.ts";
 import { type Diff, diffOfJson, LineDiff } from "../../value/line-diff.ts";
 import {
@@ -274,7 +274,7 @@ function patchedValue(before: Json, operations: readonly PatchOperation[]): Edit
     // A value in many places is one in memory, and many in the result.
     if ("value" in operation) work.added.spend(charsOf(operation.value, limits.maxJsonBytes));
   }
-  const after = patched(before, operations, {
+  const after = patchJson(before, operations, {
     spend: (copied) => work.read.spend(copied),
     check(value, operation) {
       if (!isReading(operation)) return;

@@ -16,7 +16,7 @@ import type { Diff } from "../../value/line-diff.ts";
 import { isComposed } from "../composed.ts";
 import { guardedView } from "../tool-output.ts";
 import type { Stage } from "../wrapped-tool.ts";
-import { changed, stageAll, type StagedWrites } from "../tool-call.ts";
+import { changeConflict, stageAll, type StagedWrites } from "../tool-call.ts";
 
 const NAME = "set_variable";
 const MAX_NOTES = 5;
@@ -238,7 +238,7 @@ export function guardedWrite(
     writes: [{ ...write, visibility }],
     check: () => {
       requireWritable(context, write);
-      if (visibilityNow() !== visibility) throw changed();
+      if (visibilityNow() !== visibility) throw changeConflict();
     },
     onSaved: ([info]) => (info === undefined ? null : shown(info)),
     onRefused: (error) => {
