@@ -231,6 +231,15 @@ describe("a call that fails", () => {
     await expect(run(tools, "act")).rejects.toThrow("token [secret] has expired");
   });
 
+  it("reports structured content without the headers that it was sent", async () => {
+    const key = 'key-"12\\34';
+    const failed = { ...failure("No."), structuredContent: { sent: key } };
+    const { url } = await start([offering("act", failed)]);
+    const servers = [{ name: "one", url, headers: { "x-api-key": key } }];
+    const tools = await open(new McpDirectory(), servers);
+    await expect(run(tools, "act")).rejects.toThrow('No.\n{"sent":"[secret]"}');
+  });
+
   // Of NousResearch/hermes-agent#101330 the text alone says that all else is in the structured content.
   it.each([
     ["without a text", [], { code: 7 }, '{"code":7}'],

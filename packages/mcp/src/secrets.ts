@@ -19,7 +19,9 @@ export function secretsIn(texts: readonly NamedText[]): readonly string[] {
 }
 
 export function redact(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((all, secret) => all.replaceAll(secret, "[secret]"), text);
+  // In JSON, quotes and backslashes are escaped.
+  const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+  return forms.reduce((all, secret) => all.replaceAll(secret, "[secret]"), text);
 }
 
 function partsOf([name, text]: NamedText): readonly string[] {
