@@ -22,7 +22,7 @@ const bundles = [
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
   src: 35_148,
-  "packages/*/src": 32_090,
+  "packages/*/src": 32_089,
   page: 10_432,
   bench: 2_498,
   scripts: 2_151,

@@ -4,7 +4,7 @@ import { ByrefError } from "../../../src/errors.ts";
 import { encoding, json } from "../../../src/internal.ts";
 import { mcpRules } from "../../../src/internal-tool.ts";
 import type { RuledServer } from "../../mcp/src/server-rules.ts";
-import { type NamedText, SECRET_NAME, secretsIn } from "../../mcp/src/secrets.ts";
+import { formsOf, type NamedText, SECRET_NAME, secretsIn } from "../../mcp/src/secrets.ts";
 
 const byrefSchema = mcpRules.toolRules.extend({
   tools: z.record(z.string(), mcpRules.toolRules).optional(),
@@ -224,10 +224,7 @@ function bad(message: string): ByrefError {
   return new ByrefError("bad_configuration", `The configuration cannot be used. ${message}`);
 }
 
-/**
- * Returns the secrets in a server's address, for `redact`: what looks like one in its headers, environment, URL and
- * arguments, and what the configuration names; each also as a URL and JSON write it.
- */
+/** Returns what looks like a secret in a server's address, and what the configuration names, for `redact`. */
 export function secretsOf({
   address,
   secrets: names = [],
@@ -237,15 +234,7 @@ export function secretsOf({
   );
   const others = "url" in address ? [["", address.url] as const] : argumentsIn(address.args);
   const named = given.filter(([name, text]) => names.includes(name) && text !== "");
-  const secrets = [...named.map(([, text]) => text), ...secretsIn([...given, ...others])];
-  const written = secrets.flatMap((secret) => [
-    secret,
-    decode(secret),
-    // Others cannot be written in a URL.
-    encodeURIComponent(secret.toWellFormed()),
-    JSON.stringify(secret).slice(1, -1),
-  ]);
-  return [...new Set(written)].sort((a, b) => b.length - a.length);
+  return formsOf([...named.map(([, text]) => text), ...secretsIn([...given, ...others])]);
 }
 
 /** Returns the arguments; after an option that is named like a secret, under its name. */
@@ -255,15 +244,6 @@ function argumentsIn(args: readonly string[]): readonly NamedText[] {
     const isValue = /^--?[\w-]+$/u.test(before) && SECRET_NAME.test(before) && !arg.startsWith("-");
     return [isValue ? before : "", arg];
   });
-}
-
-/** Returns a text without URL encoding; one that is not valid UTF-8 as it is. */
-export function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** Returns the value with `redact` applied to each text in it. */

@@ -12,7 +12,7 @@ import { textOfResult } from "./result-value.ts";
 import * as limits from "../../../src/limits.ts";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
 import { version } from "../../../src/version.ts";
-import { redact, secretsIn } from "./secrets.ts";
+import { formsOf, redact, secretsIn } from "./secrets.ts";
 import { characters, json, withTimeLimit } from "../../../src/internal.ts";
 import { acceptableSchema, type mcpRules } from "../../../src/internal-tool.ts";
 
@@ -137,7 +137,7 @@ export class McpConnection {
   /** Replaces the endpoint's secrets in a text. */
   redact(text: string): string {
     const { url, headers = {} } = this.#endpoint;
-    return redact(text, secretsIn([["", url], ...Object.entries(headers)]));
+    return redact(text, formsOf(secretsIn([["", url], ...Object.entries(headers)])));
   }
 
   async #call(

@@ -19,9 +19,28 @@ export function secretsIn(texts: readonly NamedText[]): readonly string[] {
 }
 
 export function redact(text: string, secrets: readonly string[]): string {
-  // In JSON, quotes and backslashes are escaped.
-  const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
-  return forms.reduce((all, secret) => all.replaceAll(secret, "[secret]"), text);
+  return secrets.reduce((all, secret) => all.replaceAll(secret, "[secret]"), text);
+}
+
+/** Returns the secrets, each also as a URL and JSON write it; the longest first. */
+export function formsOf(secrets: readonly string[]): readonly string[] {
+  const written = secrets.flatMap((secret) => [
+    secret,
+    decode(secret),
+    // Others cannot be written in a URL.
+    encodeURIComponent(secret.toWellFormed()),
+    JSON.stringify(secret).slice(1, -1),
+  ]);
+  return [...new Set(written)].sort((a, b) => b.length - a.length);
+}
+
+/** Returns a text without URL encoding; one that is not valid UTF-8 as it is. */
+export function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function partsOf([name, text]: NamedText): readonly string[] {
