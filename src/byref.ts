@@ -15,7 +15,7 @@ export { readSettings, type Settings } from "./edge/settings.ts";
 export { fileEndpoints } from "./edge/routes/files.ts";
 export type { GatewaySupport, PlanSupport, QuerySupport } from "./edge/conversation-parts.ts";
 export type { AgentContext, AgentDefinition as Agent } from "./edge/agent-types.ts";
-export { mcpTools } from "../packages/mcp/src/mcp-servers.ts";
+export { mcpTools } from "../packages/gateway/src/agents/mcp-servers.ts";
 export { runCode } from "../packages/code/src/loader-sandbox.ts";
 export { queries } from "../packages/query/src/object/queries.ts";
 export { TablesObject as Tables } from "../packages/query/src/object/tables.ts";

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import * as z from "zod";
 import { chooseAgent } from "../../src/edge/turns/chosen-agent.ts";
 import { demoModel } from "../../examples/demo-model/demo-model.ts";
-import { mcpTools } from "../../packages/mcp/src/mcp-servers.ts";
+import { mcpTools } from "../../packages/gateway/src/agents/mcp-servers.ts";
 import { readSettings, type Settings } from "../../src/edge/settings.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { type RunningMcpServer, startMcpServer } from "../support/mcp-server.ts";

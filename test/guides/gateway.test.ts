@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readConfiguration } from "../../packages/gateway/src/configuration.ts";
-import { joinedRules } from "../../packages/mcp/src/server-rules.ts";
+import { joinedRules } from "../../packages/gateway/src/servers/server-rules.ts";
 import { gatewayServer } from "../../packages/gateway/src/gateway-server.ts";
 import { startGateway } from "../support/gateway.ts";
 

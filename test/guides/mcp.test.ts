@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { mcpTools } from "../../packages/mcp/src/mcp-servers.ts";
+import { mcpTools } from "../../packages/gateway/src/agents/mcp-servers.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { blockOf } from "../support/fences.ts";

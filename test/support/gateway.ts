@@ -19,7 +19,7 @@ import type { ListKeeper } from "../../packages/gateway/src/tool-lists.ts";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import { queryTools } from "../../packages/query/src/query-tools.ts";
 import type { QueryDatabases } from "../../packages/query/src/query-databases.ts";
-import type { ServerRules } from "../../packages/mcp/src/server-rules.ts";
+import type { ServerRules } from "../../packages/gateway/src/servers/server-rules.ts";
 import { NodeSql } from "./node-sql.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, vi } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { McpDirectory, McpTools } from "../../packages/mcp/src/mcp-servers.ts";
+import type { McpDirectory, McpTools } from "../../packages/gateway/src/agents/mcp-servers.ts";
 import type { McpServer } from "../../src/tool/tool-rules.ts";
 import type { Json } from "../../src/value/json.ts";
 import {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { upstreamFetch } from "../../packages/mcp/src/mcp-fetch.ts";
+import { upstreamFetch } from "../../packages/gateway/src/servers/mcp-fetch.ts";
 import { isObject } from "../../src/value/json.ts";
 import type { BehindServer } from "./gateway.ts";
 import { type Loopback, startLoopback, textOf } from "./loopback.ts";

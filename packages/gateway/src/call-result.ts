@@ -7,7 +7,7 @@ import { toolOutputs, type wraps, type runtimeTools } from "../../../src/interna
 import type { Json } from "../../../src/references.ts";
 import type { OfferedTool } from "./offered-items.ts";
 import { isOwn, resourceOf } from "./own-tools.ts";
-import { joinedRules } from "../../mcp/src/server-rules.ts";
+import { joinedRules } from "./servers/server-rules.ts";
 import { type GatewayState, WRONG_REFERENCES } from "./gateway-state.ts";
 
 /** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */

@@ -1,14 +1,14 @@
-import { getSupportedElicitationModes } from "@modelcontextprotocol/client";
 import {
   type ClientCapabilities,
+  getSupportedElicitationModes,
   type InputRequest,
   type InputResponse,
   type LoggingLevel,
   type LoggingMessageNotificationParams,
   type Progress,
   RELATED_TASK_META_KEY,
-  type ServerContext,
-} from "@modelcontextprotocol/server";
+} from "@modelcontextprotocol/client";
+import type { ServerContext } from "@modelcontextprotocol/server";
 import { json, strictestVisibility, type metadata } from "../../../src/internal.ts";
 import * as limits from "./gateway-limits.ts";
 

@@ -3,8 +3,7 @@ import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
 import { encoding, json } from "../../../src/internal.ts";
 import { mcpRules } from "../../../src/internal-tool.ts";
-import type { RuledServer } from "../../mcp/src/server-rules.ts";
-import { formsOf, type NamedText, SECRET_NAME, secretsIn } from "../../mcp/src/secrets.ts";
+import type { RuledServer } from "./servers/server-rules.ts";
 
 const byrefSchema = mcpRules.toolRules.extend({
   tools: z.record(z.string(), mcpRules.toolRules).optional(),
@@ -222,39 +221,6 @@ const IN_CAPITALS = /^[A-Z_][A-Z0-9_]*$/u;
 
 function bad(message: string): ByrefError {
   return new ByrefError("bad_configuration", `The configuration cannot be used. ${message}`);
-}
-
-/** Returns what looks like a secret in a server's address, and what the configuration names, for `redact`. */
-export function secretsOf({
-  address,
-  secrets: names = [],
-}: Pick<ServerConfiguration, "address" | "secrets">): readonly string[] {
-  const given: readonly NamedText[] = Object.entries(
-    "url" in address ? address.headers : address.env,
-  );
-  const others = "url" in address ? [["", address.url] as const] : argumentsIn(address.args);
-  const named = given.filter(([name, text]) => names.includes(name) && text !== "");
-  return formsOf([...named.map(([, text]) => text), ...secretsIn([...given, ...others])]);
-}
-
-/** Returns the arguments; after an option that is named like a secret, under its name. */
-function argumentsIn(args: readonly string[]): readonly NamedText[] {
-  return args.map((arg, index) => {
-    const before = args[index - 1] ?? "";
-    const isValue = /^--?[\w-]+$/u.test(before) && SECRET_NAME.test(before) && !arg.startsWith("-");
-    return [isValue ? before : "", arg];
-  });
-}
-
-/** Returns the value with `redact` applied to each text in it. */
-export function redactTexts<Value extends object>(
-  redact: (text: string) => string,
-  value: Value,
-): Value {
-  const texts = (_key: string, inner: unknown) =>
-    typeof inner === "string" ? redact(inner) : inner;
-  // Only texts change.
-  return JSON.parse(JSON.stringify(value), texts) as Value;
 }
 
 /** What stands for another text: `${…}`. */

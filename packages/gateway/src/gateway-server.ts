@@ -30,7 +30,7 @@ import type { policies } from "../../../src/internal-tool.ts";
 import type { Json } from "../../../src/references.ts";
 import { version } from "../../../src/version.ts";
 import { failedResult } from "./call-result.ts";
-import { keepSentCodes, reasonOf } from "./server-errors.ts";
+import { keepSentCodes, reasonOf } from "./servers/server-errors.ts";
 import {
   type AskClient,
   QUESTIONS,
@@ -54,7 +54,7 @@ import {
 } from "./own-tools.ts";
 import { withTokens } from "./gateway-state.ts";
 import { CALL_TOOL, calledBy } from "./offered-items.ts";
-import type { Change, Upstream } from "./upstream.ts";
+import type { Change, Upstream } from "./servers/upstream.ts";
 
 /** State that a client returns with the next round of a call. */
 interface State {

@@ -32,7 +32,12 @@ import {
   WaitingCalls,
 } from "./running-call.ts";
 import { type ListKeeper, toolLists } from "./tool-lists.ts";
-import { type Change, type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
+import {
+  type Change,
+  type OpenTransport,
+  Upstream,
+  type UpstreamStatus,
+} from "./servers/upstream.ts";
 
 export interface GatewayOptions {
   readonly servers: readonly ServerConfiguration[];

@@ -2,7 +2,7 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { JSONSchema7 } from "ai";
 import { codeOf } from "../../../src/errors.ts";
 
-import { valueOfResult } from "../../mcp/src/result-value.ts";
+import { valueOfResult } from "./servers/result-value.ts";
 import type { Json, ResolveOptions } from "../../../src/references.ts";
 import {
   encoding,

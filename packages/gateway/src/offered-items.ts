@@ -8,7 +8,7 @@ import type {
   Tool,
 } from "@modelcontextprotocol/server";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
-import { fitScalars } from "../../mcp/src/fit-scalars.ts";
+import { fitScalars } from "./agents/fit-scalars.ts";
 import { json, shortHash, withTimeLimit } from "../../../src/internal.ts";
 import {
   finderTool,
@@ -17,10 +17,10 @@ import {
   type wraps,
   toolCalls,
 } from "../../../src/internal-tool.ts";
-import { policyOf } from "../../mcp/src/server-rules.ts";
+import { policyOf } from "./servers/server-rules.ts";
 import { textsFor } from "./json-text.ts";
 import { isOwn, type OwnTool } from "./own-tools.ts";
-import type { Upstream } from "./upstream.ts";
+import type { Upstream } from "./servers/upstream.ts";
 import * as limits from "./gateway-limits.ts";
 
 /** A tool as a client sees it, and how it is called: a server's, the gateway's own, or another one of this process. */

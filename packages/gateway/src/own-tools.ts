@@ -15,7 +15,7 @@ import {
 import { toolFiles, toolOutputs, runtimeTools } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
 import type { Json } from "../../../src/references.ts";
-import { decode } from "../../mcp/src/secrets.ts";
+import { decode } from "./servers/secrets.ts";
 import { textOf } from "./json-text.ts";
 import type {
   ClientCapabilities,

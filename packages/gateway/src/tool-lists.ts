@@ -3,8 +3,8 @@ import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
 import { json, withTimeLimit } from "../../../src/internal.ts";
-import { idlePatterns } from "../../mcp/src/server-rules.ts";
-import type { ToolList, Upstream } from "./upstream.ts";
+import { idlePatterns } from "./servers/server-rules.ts";
+import type { ToolList, Upstream } from "./servers/upstream.ts";
 
 /** What a server has said about itself. */
 export interface Said {

@@ -4,10 +4,9 @@ import {
   clientVariablesIn,
   readGateway,
   readConfiguration,
-  secretsOf,
   unusableBecause,
 } from "../src/configuration.ts";
-import { redact } from "../../mcp/src/secrets.ts";
+import { redact, secretsOf } from "../src/servers/secrets.ts";
 
 describe("the configuration of the gateway", () => {
   it("reads the files of Claude and Cursor, with comments and trailing commas", () => {

@@ -4,8 +4,8 @@ import {
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { upstreamFetch } from "../../mcp/src/mcp-fetch.ts";
-import { connectTo } from "../src/connecting.ts";
+import { upstreamFetch } from "../src/servers/mcp-fetch.ts";
+import { connectTo } from "../src/servers/connecting.ts";
 import { type Loopback, startLoopback, textOf } from "../../../test/support/loopback.ts";
 
 const { signal } = new AbortController();

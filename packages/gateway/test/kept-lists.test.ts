@@ -6,7 +6,7 @@ import { RawServer, toolServer } from "../../../test/support/raw-server.ts";
 import { type Tool, McpServer } from "@modelcontextprotocol/server";
 import type { ServerAddress } from "../src/configuration.ts";
 import * as limits from "../src/gateway-limits.ts";
-import type { ToolList, Upstream } from "../src/upstream.ts";
+import type { ToolList, Upstream } from "../src/servers/upstream.ts";
 import { InMemoryTransport } from "@modelcontextprotocol/client";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -30,15 +30,10 @@ const leftOutBy = ({ status }: Gateway) => status.flatMap(({ leftOut = [] }) => 
 
 describe("a tool that makes clients lose all tools of its server", () => {
   it.each([
-    // anthropics/claude-code#88049
-    ["a schema of alternatives", { name: "bad", inputSchema: { anyOf: [inputSchema] } }, "bad"],
     // mastra-ai/mastra#21859
     ["no schema", { name: "bad" }, "bad"],
-    // zereight/gitlab-mcp#286, modelcontextprotocol/servers#3051
-    ["a schema without a type", { name: "bad", inputSchema: {} }, "bad"],
     // MervinPraison/PraisonAI#3111
     ["null as a list", { name: "bad", inputSchema: { ...inputSchema, required: null } }, "bad"],
-    ["null as a description", { name: "bad", description: null, inputSchema }, "bad"],
     ["no name", { inputSchema }, "number 2"],
     ["a schema of 10,000 levels", { name: "bad", inputSchema: deep(10_000) }, "bad"],
     // cognizant-ai-lab/neuro-san#1341
@@ -72,6 +67,30 @@ describe("a tool that makes clients lose all tools of its server", () => {
     const { client, gateway } = await startGateway([{ name: "shop", make }]);
     expect(await namesIn(client)).toEqual(["first", "odd", "last"]);
     expect(leftOutBy(gateway)).toEqual([]);
+  });
+
+  it.each([
+    // anthropics/claude-code#88049
+    ["a schema of alternatives", { inputSchema: { anyOf: [inputSchema] } }],
+    // zereight/gitlab-mcp#286, modelcontextprotocol/servers#3051
+    ["a schema without a type", { inputSchema: {} }],
+    ["null as a description", { description: null, inputSchema }],
+  ])("is offered in the form that it should have: %s", async (_what, tool) => {
+    const make = toolsOf(among({ name: "odd", ...tool }));
+    const { client } = await startGateway([{ name: "shop", make }]);
+    expect(await namesIn(client)).toEqual(["first", "odd", "last"]);
+  });
+
+  it("is not waited for in a list without end", async () => {
+    let page = 0;
+    const list = () => ({
+      tools: [{ name: `tool_${++page}`, inputSchema }],
+      nextCursor: `${page}`,
+    });
+    const make = () => new RawServer({ "tools/list": list });
+    const { client, gateway } = await startGateway([{ name: "shop", make }]);
+    expect(await namesIn(client)).toHaveLength(64);
+    expect(leftOutBy(gateway)).toMatchObject([{ why: "The list has more than 64 pages." }]);
   });
 
   it("is left out of the page that has it, until the server lists it well", async () => {

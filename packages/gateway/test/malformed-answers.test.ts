@@ -11,7 +11,7 @@ afterEach(async () => {
 
 const TEXT = { content: [{ type: "text", text: "Done." }] };
 
-/** Answers without their ids. The last two have the right form, and a wrong result. */
+/** Answers without their ids. The last has the right form, and a wrong result. */
 const MALFORMED: readonly object[] = [
   { result: null },
   { result: "Done." },
@@ -25,8 +25,7 @@ const MALFORMED: readonly object[] = [
   { result: TEXT, error: null },
   { result: TEXT, jsonrpc: "1.0" },
   { result: TEXT, took: 3 },
-  { result: { content: "Done." } },
-  { result: { content: [{ type: "text" }] } },
+  { result: { content: [{ type: "image", data: "%" }] } },
 ];
 
 function isOneSentence(text: string): boolean {

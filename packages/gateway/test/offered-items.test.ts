@@ -1,6 +1,6 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { expect, it } from "vitest";
-import type { LeftOut } from "../src/connecting.ts";
+import type { LeftOut } from "../src/servers/connecting.ts";
 import { lastingNames, offeredTools, type ToolOfServer } from "../src/offered-items.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 

@@ -7,7 +7,7 @@ import {
   SdkHttpError,
 } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
-import { reasonOf } from "../src/server-errors.ts";
+import { reasonOf } from "../src/servers/server-errors.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import {
   connectDirectly,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { upstreamFetch } from "../../mcp/src/mcp-fetch.ts";
+import { upstreamFetch } from "../src/servers/mcp-fetch.ts";
 import { maxBodyBytes, maxTries } from "../../../src/limits.ts";
 import { type Loopback, startLoopback } from "../../../test/support/loopback.ts";
 import { slow } from "../../../test/support/slow.ts";

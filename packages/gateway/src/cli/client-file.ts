@@ -15,7 +15,7 @@ import { at, clientVariablesIn, filtersIn, syntaxMessage, withoutMark } from "..
 import { json } from "../../../../src/internal.ts";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { SECRET_NAME, secretsIn } from "../../../mcp/src/secrets.ts";
+import { SECRET_NAME, secretsIn } from "../servers/secrets.ts";
 
 /** Servers of one place in a configuration, by name. */
 export interface ServerGroup {

@@ -15,7 +15,7 @@ import {
   readRequestBody,
 } from "@modelcontextprotocol/server";
 import * as limits from "../gateway-limits.ts";
-import { messageIn } from "../../../mcp/src/mcp-fetch.ts";
+import { messageIn } from "../servers/mcp-fetch.ts";
 import { withTimeLimit } from "../../../../src/internal.ts";
 
 /** Only programs on this machine can connect. */

@@ -1,6 +1,6 @@
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import type { ProgramAddress } from "../configuration.ts";
-import { SECRET_NAME } from "../../../mcp/src/secrets.ts";
+import { SECRET_NAME } from "../servers/secrets.ts";
 
 /** Variables that clients set for each server that they start. */
 const OF_CLIENTS = [

@@ -11,7 +11,7 @@ import {
 } from "@modelcontextprotocol/client/stdio";
 import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../gateway-limits.ts";
-import { inPlaceOf, messageIn } from "../../../mcp/src/mcp-fetch.ts";
+import { inPlaceOf, messageIn } from "../servers/mcp-fetch.ts";
 import { StringDecoder } from "node:string_decoder";
 
 /**

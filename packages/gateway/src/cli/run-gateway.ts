@@ -10,19 +10,19 @@ import {
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { queryTools } from "../../../query/src/query-tools.ts";
 import { nodeQueryDatabases } from "../../../adapters/src/agent/node-query-engine.ts";
-import { type ServerConfiguration, type ToolOffer, secretsOf } from "../configuration.ts";
+import type { ServerConfiguration, ToolOffer } from "../configuration.ts";
 import { Gateway } from "../gateway.ts";
 import { gatewayServer, publish } from "../gateway-server.ts";
 import * as limits from "../gateway-limits.ts";
-import { reasonOf } from "../server-errors.ts";
-import { redact } from "../../../mcp/src/secrets.ts";
+import { reasonOf } from "../servers/server-errors.ts";
+import { redact, secretsOf } from "../servers/secrets.ts";
 import { allowedFolders } from "./allowed-folders.ts";
 import { dataFolder } from "./data-folder.ts";
 import { sharedStore, StateFile, stateFolder, type StatePlace } from "./state.ts";
 import { environmentFor } from "./own-environment.ts";
 import { ProgramTransport, readLines, readLongMessages } from "./program-transport.ts";
 import { characters } from "../../../../src/internal.ts";
-import { upstreamFetch } from "../../../mcp/src/mcp-fetch.ts";
+import { upstreamFetch } from "../servers/mcp-fetch.ts";
 
 export interface GatewayCommand extends StatePlace {
   readonly servers: readonly ServerConfiguration[];

@@ -1,4 +1,3 @@
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { type McpHttpHandler, createMcpHandler } from "@modelcontextprotocol/server";
 import type { ServerConfiguration } from "../configuration.ts";
 import { Gateway } from "../gateway.ts";
@@ -6,7 +5,7 @@ import { gatewayServer, publish } from "../gateway-server.ts";
 import { GatewayState } from "../gateway-state.ts";
 import * as limits from "../gateway-limits.ts";
 import type { LocalTools } from "../offered-items.ts";
-import { mcpFetch } from "../../../mcp/src/mcp-fetch.ts";
+import { transportInWorker } from "../servers/connecting.ts";
 import {
   type AgentContext,
   type AgentDefinition,
@@ -99,7 +98,7 @@ class ConversationGateway {
       servers: serversFor(context.settings, agent),
       store,
       tools,
-      open: transportTo,
+      open: transportInWorker,
       state: this.#state,
       lists,
       log,
@@ -171,14 +170,6 @@ function serversFor(
     address: { url, headers },
     rules: { tools },
   }));
-}
-
-/** Each server has its own headers: nothing of the client's request is passed on. */
-function transportTo({ address }: ServerConfiguration, kind?: "sse") {
-  if (!("url" in address)) throw new Error("A Worker starts no programs.");
-  if (kind === "sse") throw new Error("A Worker knows no transport of 2024-11-05.");
-  const requestInit = { headers: { ...address.headers } };
-  return new StreamableHTTPClientTransport(new URL(address.url), { requestInit, fetch: mcpFetch });
 }
 
 function toolsOf(definition: AgentDefinition, asked: AgentContext): LocalTools {

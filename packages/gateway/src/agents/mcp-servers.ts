@@ -3,23 +3,19 @@ import {
   withOwnTools,
   type mcpRules,
   type turnAgents,
-} from "../../../src/internal-tool.ts";
-import { characters, json, withTimeLimit } from "../../../src/internal.ts";
-import type { chosenAgents } from "../../../src/internal-edge.ts";
-import type { Effects, ToolPolicy } from "../../../src/runtime.ts";
-import * as limits from "../../../src/limits.ts";
+} from "../../../../src/internal-tool.ts";
+import { characters, json, withTimeLimit } from "../../../../src/internal.ts";
+import type { chosenAgents } from "../../../../src/internal-edge.ts";
+import type { Effects, ToolPolicy } from "../../../../src/runtime.ts";
+import * as limits from "../../../../src/limits.ts";
 import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { ToolSet } from "ai";
-import { messageOf } from "../../../src/errors.ts";
-import {
-  McpConnection,
-  type McpDefinition,
-  type McpHandshake,
-  type McpList,
-} from "./mcp-connection.ts";
+import { messageOf } from "../../../../src/errors.ts";
+import type { McpConnection, McpDefinition, McpList } from "./mcp-connection.ts";
 import { fitScalars } from "./fit-scalars.ts";
-import { type ServerResult, valueOfResult } from "./result-value.ts";
-import { policyOf } from "./server-rules.ts";
+import type { Greeting } from "../servers/connecting.ts";
+import { type ServerResult, valueOfResult } from "../servers/result-value.ts";
+import { policyOf } from "../servers/server-rules.ts";
 
 /** Maximum length of a tool's name at the model providers. */
 const MAX_NAME_CHARS = 64;
@@ -42,13 +38,13 @@ export interface McpDirectoryOptions {
 
 /** Known data of a server: plain data that any request may use. */
 interface KnownServer extends McpList {
-  readonly handshake: McpHandshake;
+  readonly greeting: Greeting | undefined;
   readonly freshUntil: number;
   /** 0 for a server that has answered. */
   readonly downUntil: number;
 }
 
-const STALE = { handshake: {}, freshUntil: 0 };
+const STALE = { greeting: undefined, freshUntil: 0 };
 const NOTHING_KNOWN: KnownServer = { ...STALE, tools: [], leftOut: "", downUntil: 0 };
 
 /**
@@ -104,9 +100,11 @@ export class McpDirectory {
     const learn = (news: Partial<KnownServer>) => {
       this.#known.set(key, { ...(this.#known.get(key) ?? NOTHING_KNOWN), ...news });
     };
-    const { handshake } = known;
+    const { greeting } = known;
     const onStale = () => learn(STALE);
-    const connection = new McpConnection(server, { handshake, signal, onStale });
+    // Its library takes 20 ms to load, which an isolate without servers does not pay at its start.
+    const { McpConnection } = await import("./mcp-connection.ts");
+    const connection = new McpConnection(server, { greeting, signal, onStale });
     const offer = { server, connection, definitions: known.tools };
     if (this.#now() < known.freshUntil) return { ...offer, isUp: true };
     if (this.#now() < known.downUntil) return { ...offer, isUp: false };
@@ -114,15 +112,14 @@ export class McpDirectory {
       const list = (limited: AbortSignal) => connection.list(limited);
       const { tools, leftOut } = await withTimeLimit(limits.replyMs, list, signal);
       if (leftOut !== "" && leftOut !== known.leftOut)
-        this.#warn(characters.clip(`MCP server ${server.name} is used without ${leftOut}`, 500));
+        this.#warn(characters.clip(`MCP server ${server.name} is used without: ${leftOut}`, 500));
       const freshUntil = this.#now() + limits.mcpFreshMs;
-      learn({ tools, leftOut, freshUntil, handshake: connection.handshake, downUntil: 0 });
+      learn({ tools, leftOut, freshUntil, greeting: connection.greeting, downUntil: 0 });
       return { ...offer, definitions: tools, isUp: true };
     } catch (error) {
       if (signal.aborted) return { ...offer, isUp: false };
       if (known.downUntil === 0) {
-        const why = connection.redact(messageOf(error));
-        this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${why}`);
+        this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${messageOf(error)}`);
       }
       learn({ ...STALE, downUntil: this.#now() + limits.silenceMs });
       return { ...offer, isUp: false };

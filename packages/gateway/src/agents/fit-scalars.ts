@@ -1,6 +1,6 @@
 import type { JSONSchema7 } from "ai";
-import { exactNumbers } from "../../../src/internal.ts";
-import { jsonSchemas } from "../../../src/internal-tool.ts";
+import { exactNumbers } from "../../../../src/internal.ts";
+import { jsonSchemas } from "../../../../src/internal-tool.ts";
 
 /**
  * Returns the input with its scalars in the one type that the schema allows in their places: 42 where it takes texts

@@ -1,9 +1,15 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import * as limits from "../../src/limits.ts";
-import { McpDirectory } from "../../packages/mcp/src/mcp-servers.ts";
-import { startLoopback, textOf } from "../support/loopback.ts";
-import { failure, type OfferedTool, textResult } from "../support/mcp-server.ts";
-import { endServersAfterEach, offering, open, run, start } from "../support/mcp-tools.ts";
+import * as limits from "../../../../src/limits.ts";
+import { McpDirectory } from "../../src/agents/mcp-servers.ts";
+import { startLoopback, textOf } from "../../../../test/support/loopback.ts";
+import { failure, type OfferedTool, textResult } from "../../../../test/support/mcp-server.ts";
+import {
+  endServersAfterEach,
+  offering,
+  open,
+  run,
+  start,
+} from "../../../../test/support/mcp-tools.ts";
 
 endServersAfterEach();
 
@@ -24,9 +30,7 @@ it("a server's tools that are left out are logged once, and the others are used"
     now += limits.mcpFreshMs;
   }
   expect(warn.mock.calls).toEqual([
-    [
-      "MCP server one is used without tools without a usable schema: odd; tools after the first 2000",
-    ],
+    ["MCP server one is used without: odd, all after the first 2000"],
   ]);
 });
 
@@ -77,7 +81,7 @@ async function openOdd(list: object, result: unknown = textResult("fine")) {
   });
   onTestFinished(() => server.down());
   // A list that is read again and again would be cut.
-  const warn = (line: string) => expect(line).not.toContain("tools after");
+  const warn = (line: string) => expect(line).not.toContain("all after");
   return open(new McpDirectory({ warn }), [{ name: "one", url: server.url }]);
 }
 
@@ -120,7 +124,7 @@ it.each<readonly [result: object, value: unknown]>([
 
 it("a result that cannot be read is an error that says so", async () => {
   const opened = await openOdd({ tools: [good] }, { content: [{ ...image, data: "%" }] });
-  const said = "MCP server one: Its answer does not follow MCP.";
+  const said = "Server one: The answer to tools/call does not follow MCP.";
   await expect(run(opened, "good")).rejects.toThrow(said);
 });
 
@@ -221,7 +225,7 @@ describe("a call that fails", () => {
       return true;
     });
     const said = await run(tools, "act").catch((error: Error) => error.message);
-    expect(said).toMatch(/^MCP server one: .*HTTP 500.*\[secret\] is not welcome$/);
+    expect(said).toMatch(/^Server one: HTTP 500 .*: \[secret\] is not welcome\.$/);
     expect(said).not.toContain("secret-token");
   });
 
@@ -316,6 +320,18 @@ it("a session belongs to one turn: opened by its first call, shared by the other
   await one.close();
   await two.close();
   await vi.waitFor(() => expect(server.sessions.size).toBe(0));
+});
+
+it.each([
+  [{}, ["tools/call"]],
+  [{ sessions: true }, ["initialize", "notifications/initialized", "tools/call"]],
+])("a later turn sends a server with %j the requests that it needs", async (options, sent) => {
+  const server = await start([offering("act")], options);
+  const [directory, servers] = [new McpDirectory(), [{ name: "one", url: server.url }]];
+  await run(await open(directory, servers), "act");
+  server.requests.splice(0);
+  await run(await open(directory, servers), "act");
+  expect(server.requests.map(({ rpc }) => rpc)).toEqual(sent);
 });
 
 it("a session is renewed when the server has forgotten it, and the call is made once", async () => {

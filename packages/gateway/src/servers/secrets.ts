@@ -1,3 +1,5 @@
+import type { ServerConfiguration } from "../configuration.ts";
+
 /** Shorter values are unlikely to be secrets, and redacting them would remove ordinary words. */
 const MIN_SECRET_CHARS = 6;
 
@@ -23,7 +25,7 @@ export function redact(text: string, secrets: readonly string[]): string {
 }
 
 /** Returns the secrets, each also as a URL and JSON write it; the longest first. */
-export function formsOf(secrets: readonly string[]): readonly string[] {
+function formsOf(secrets: readonly string[]): readonly string[] {
   const written = secrets.flatMap((secret) => [
     secret,
     decode(secret),
@@ -32,6 +34,39 @@ export function formsOf(secrets: readonly string[]): readonly string[] {
     JSON.stringify(secret).slice(1, -1),
   ]);
   return [...new Set(written)].sort((a, b) => b.length - a.length);
+}
+
+/** Returns what looks like a secret in a server's address, and what the configuration names, for `redact`. */
+export function secretsOf({
+  address,
+  secrets: names = [],
+}: Pick<ServerConfiguration, "address" | "secrets">): readonly string[] {
+  const given: readonly NamedText[] = Object.entries(
+    "url" in address ? address.headers : address.env,
+  );
+  const others = "url" in address ? [["", address.url] as const] : argumentsIn(address.args);
+  const named = given.filter(([name, text]) => names.includes(name) && text !== "");
+  return formsOf([...named.map(([, text]) => text), ...secretsIn([...given, ...others])]);
+}
+
+/** Returns the arguments; after an option that is named like a secret, under its name. */
+function argumentsIn(args: readonly string[]): readonly NamedText[] {
+  return args.map((arg, index) => {
+    const before = args[index - 1] ?? "";
+    const isValue = /^--?[\w-]+$/u.test(before) && SECRET_NAME.test(before) && !arg.startsWith("-");
+    return [isValue ? before : "", arg];
+  });
+}
+
+/** Returns the value with `redact` applied to each text in it. */
+export function redactTexts<Value extends object>(
+  redact: (text: string) => string,
+  value: Value,
+): Value {
+  const texts = (_key: string, inner: unknown) =>
+    typeof inner === "string" ? redact(inner) : inner;
+  // Only texts change.
+  return JSON.parse(JSON.stringify(value), texts) as Value;
 }
 
 /** Returns a text without URL encoding; one that is not valid UTF-8 as it is. */

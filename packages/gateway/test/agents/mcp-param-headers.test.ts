@@ -1,11 +1,12 @@
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { expect, it, vi } from "vitest";
 import * as z from "zod";
-import { McpDirectory } from "../../packages/mcp/src/mcp-servers.ts";
-import { open, run } from "../support/mcp-tools.ts";
+import { McpDirectory } from "../../src/agents/mcp-servers.ts";
+import { open, run } from "../../../../test/support/mcp-tools.ts";
 
 it("an agent sends parameters that a server wants as headers, also from a list of an earlier turn", async () => {
   const asked: (string | null)[] = [];
+  const sent: (string | null)[] = [];
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: "regions", version: "1" });
     const inputSchema = z.object({
@@ -19,6 +20,7 @@ it("an agent sends parameters that a server wants as headers, also from a list o
   });
   vi.stubGlobal("fetch", async (to: string, init: RequestInit) => {
     const request = new Request(to, init);
+    sent.push(request.headers.get("mcp-method"));
     if (request.headers.get("mcp-name") === "load")
       asked.push(request.headers.get("mcp-param-region"), request.headers.get("mcp-param-shard"));
     return handler.fetch(request);
@@ -31,4 +33,5 @@ it("an agent sends parameters that a server wants as headers, also from a list o
     await tools.close();
   }
   expect(asked).toEqual(["eu", "6", "eu", "6"]);
+  expect(sent).toEqual(["server/discover", "tools/list", "tools/call", "tools/call"]);
 });

@@ -1,5 +1,5 @@
-import type { BytesResult } from "../../../src/internal-tool.ts";
-import { encoding, json, contents } from "../../../src/internal.ts";
+import type { BytesResult } from "../../../../src/internal-tool.ts";
+import { encoding, json, contents } from "../../../../src/internal.ts";
 
 /** The fields of an MCP server's result that are read here. */
 export interface ServerResult {

@@ -1,6 +1,6 @@
-import { type mcpRules, policies } from "../../../src/internal-tool.ts";
-import { json } from "../../../src/internal.ts";
-import type { ToolPolicy } from "../../../src/runtime.ts";
+import { type mcpRules, policies } from "../../../../src/internal-tool.ts";
+import { json } from "../../../../src/internal.ts";
+import type { ToolPolicy } from "../../../../src/runtime.ts";
 
 export type ToolRules = mcpRules.ToolRules;
 

@@ -7,16 +7,20 @@ import {
   SseError,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { messageOf } from "../../../src/errors.ts";
-import { flawIn } from "../../mcp/src/mcp-fetch.ts";
-import { json } from "../../../src/internal.ts";
-import { redactTexts } from "./configuration.ts";
+import { messageOf } from "../../../../src/errors.ts";
+import { flawIn } from "./mcp-fetch.ts";
+import { json } from "../../../../src/internal.ts";
+import { redactTexts } from "./secrets.ts";
 
-/** True if a server refused a request because it does not know the session any more. It has not run. */
-export function isLostSession(error: unknown): boolean {
+/**
+ * True if a server refused a request because it does not know the session any more; or, after a repeated greeting,
+ * because it has changed since. The request has not run.
+ */
+export function isLostSession(error: unknown, isRepeated: boolean): boolean {
   if (!(error instanceof SdkHttpError)) return false;
   // Servers disagree about the status.
-  return error.status === 404 || (error.status === 400 && /session/iu.test(error.message));
+  const isLost = error.status === 400 && (isRepeated || /session/iu.test(error.message));
+  return isLost || error.status === 404;
 }
 
 export function isUnreachable(error: unknown): error is TypeError {

@@ -16,11 +16,12 @@ import {
   type Tool,
   type Transport,
   specTypeSchemas,
+  StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
-import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
-import * as limits from "./gateway-limits.ts";
-import { restoreDigits } from "../../mcp/src/mcp-fetch.ts";
-import { redact } from "../../mcp/src/secrets.ts";
+import { ByrefError, codeOf, messageOf } from "../../../../src/errors.ts";
+import * as limits from "../gateway-limits.ts";
+import { restoreDigits } from "./mcp-fetch.ts";
+import { redact, redactTexts, secretsOf } from "./secrets.ts";
 import {
   CallingClients,
   type ClientOfCall,
@@ -28,12 +29,12 @@ import {
   QUESTIONS,
   type Waiting,
   timingOf,
-} from "./client-of-gateway.ts";
-import { SENT } from "./gateway-state.ts";
-import { characters } from "../../../src/internal.ts";
-import { version } from "../../../src/version.ts";
-import { type ServerConfiguration, redactTexts, secretsOf } from "./configuration.ts";
-import { connectTo, type LeftOut, listSieve } from "./connecting.ts";
+} from "../client-of-gateway.ts";
+import { SENT } from "../gateway-state.ts";
+import { characters, withTimeLimit } from "../../../../src/internal.ts";
+import { version } from "../../../../src/version.ts";
+import type { ServerConfiguration } from "../configuration.ts";
+import { connectTo, type Greeting, greetingOf, type LeftOut, listSieve } from "./connecting.ts";
 import {
   givenError,
   isCutOff,
@@ -52,8 +53,10 @@ export interface UpstreamOptions {
   readonly open: OpenTransport;
   readonly log: (line: string) => void;
   readonly client: ClientOfGateway;
-  /** Resources have the addresses that the server knows. */
-  readonly onChange: (change: Change) => void;
+  /** Resources have the addresses that the server knows. Default: the server is not asked to tell. */
+  readonly onChange?: ((change: Change) => void) | undefined;
+  /** What the server said to an earlier connection. */
+  readonly greeting?: Greeting | undefined;
 }
 
 export interface UpstreamStatus {
@@ -93,6 +96,8 @@ export class Upstream {
   #client: Promise<Client> | undefined;
   /** The client of the connection that requests use now. */
   #current: Client | undefined;
+  /** For the first connection. */
+  #greeting: Greeting | undefined;
   /** Ends the attempts to connect, while there are any. */
   #giveUp: (() => Promise<void>) | undefined;
   #failures = 0;
@@ -117,6 +122,12 @@ export class Upstream {
     const secrets = secretsOf(server);
     this.#redact = (text) => redact(text, secrets);
     this.#why = server.problem;
+    this.#greeting = options.greeting;
+  }
+
+  /** What the server has said, for another connection. Undefined without a connection. */
+  get greeting(): Greeting | undefined {
+    return this.#current && greetingOf(this.#current);
   }
 
   get isClosed(): boolean {
@@ -279,7 +290,7 @@ export class Upstream {
   }
 
   #connected(): Promise<Client> {
-    if (this.#isClosed) return Promise.reject(this.#unavailable("The gateway is closing."));
+    if (this.#isClosed) return Promise.reject(this.#unavailable("The connection is over."));
     if (this.server.problem !== undefined) {
       return Promise.reject(this.#unavailable(this.server.problem));
     }
@@ -308,25 +319,30 @@ export class Upstream {
     this.#giveUp = giveUp;
     const open = (kind?: "sse") =>
       (transport = this.#sieve.sift(this.#options.open(this.server, kind)));
-    const { capabilities } = this.#options.client;
+    const { client: asking, onChange } = this.#options;
+    const { capabilities } = asking;
     const onChanged = (kind: "tools" | "prompts" | "resources") => ({
       autoRefresh: false,
-      onChanged: () => this.#options.onChange({ kind }),
+      onChanged: () => onChange?.({ kind }),
     });
     const client = new Client(
       { name: "byref", version },
       {
         versionNegotiation: { mode: "auto", probe: { timeoutMs: limits.gatewayConnectMs } },
         capabilities,
-        listChanged: {
-          tools: onChanged("tools"),
-          prompts: onChanged("prompts"),
-          resources: onChanged("resources"),
-        },
+        ...(onChange && {
+          listChanged: {
+            tools: onChanged("tools"),
+            prompts: onChanged("prompts"),
+            resources: onChanged("resources"),
+          },
+        }),
       },
     );
     this.#listen(client, capabilities);
-    await connectTo(client, { open, isProgram: "command" in address, isSse, signal: stop.signal });
+    const greeting = this.#greeting;
+    const isProgram = "command" in address;
+    await connectTo(client, { open, isProgram, isSse, signal: stop.signal, greeting });
     if (this.#giveUp === giveUp) this.#giveUp = undefined;
     keepReceivedErrors(client.transport);
     client.onclose = () => this.#closed(client);
@@ -353,7 +369,7 @@ export class Upstream {
       this.#calling.log(redactTexts(this.#redact, params));
     });
     client.setNotificationHandler("notifications/resources/updated", ({ params: { uri } }) => {
-      this.#options.onChange({ kind: "resource", uri });
+      this.#options.onChange?.({ kind: "resource", uri });
     });
   }
 
@@ -384,7 +400,7 @@ export class Upstream {
     why: string,
     pauseMs = Math.min(1_000 * 2 ** this.#failures++, limits.gatewayRetryMs),
   ): void {
-    this.#client = this.#current = this.#giveUp = undefined;
+    this.#client = this.#current = this.#giveUp = this.#greeting = undefined;
     this.#retryAt = Date.now() + pauseMs;
     if (this.#why === undefined && !this.#isClosed)
       this.#options.log(`Server ${this.server.name}: ${why}`);
@@ -420,9 +436,9 @@ export class Upstream {
     try {
       return await ask(client);
     } catch (error) {
-      if (!isLostSession(error)) throw this.#failureOf(error, client);
+      if (!isLostSession(error, this.#greeting !== undefined)) throw this.#failureOf(error, client);
     }
-    // A server that was started again has not run the request.
+    // A server that was started again, or changed, has not run the request.
     this.#forget(client);
     const next = await this.#connected();
     return ask(next).catch((error: unknown) => {
@@ -455,7 +471,7 @@ export class Upstream {
   /** Other requests of the same connection may still be refused: they need its end as little as this one. */
   #forget(client: Client): void {
     if (client !== this.#current) return;
-    this.#client = this.#current = undefined;
+    this.#client = this.#current = this.#greeting = undefined;
     setTimeout(() => void end(client), limits.gatewayCloseMs);
   }
 
@@ -476,7 +492,13 @@ function withoutToken(question: InputRequest): InputRequest {
   return { ...question, params: { ...question.params, _meta: meta } } as InputRequest;
 }
 
+/** Ends the session, too, if there is one. */
 async function end(client: Client): Promise<void> {
+  const { transport } = client;
+  if (transport instanceof StreamableHTTPClientTransport) {
+    const ending = withTimeLimit(limits.gatewayCloseMs, () => transport.terminateSession());
+    await ending.catch(() => undefined);
+  }
   await client.close().catch(() => undefined);
 }
 

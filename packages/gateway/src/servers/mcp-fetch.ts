@@ -1,9 +1,8 @@
 import { type EventSourceMessage, EventSourceParserStream } from "@ai-sdk/provider-utils";
-import { messageOf } from "../../../src/errors.ts";
-import { exactNumbers, json, withTimeLimit } from "../../../src/internal.ts";
-import * as limits from "../../../src/limits.ts";
+import { messageOf } from "../../../../src/errors.ts";
+import { exactNumbers, json } from "../../../../src/internal.ts";
+import * as limits from "../../../../src/limits.ts";
 
-const DELETE_MS = 2_000;
 const MAX_REFUSAL_CHARS = 1_000;
 
 /**
@@ -11,35 +10,23 @@ const MAX_REFUSAL_CHARS = 1_000;
  * redirects within the origin only, because headers hold keys, and limits the size of responses. If a stream
  * ends or breaks before its response, it adds an error response, because the client would wait for one.
  */
-export const mcpFetch = mcpFetchWith();
-
-/** The same, with results changed before the client reads them. */
-export function mcpFetchWith(change?: ChangeResult): typeof fetch {
-  return async (input: RequestInfo | URL, init: RequestInit = {}) => {
-    // A GET would open the stream of the server's own messages, which nothing reads. Servers without that
-    // stream answer 405.
-    if (init.method === "GET") return new Response(null, { status: 405 });
-    const url = new URL(input instanceof Request ? input.url : input);
-    const send = (signal = init.signal) => fetchWithin(url, { ...init, ...(signal && { signal }) });
-    if (init.method === "DELETE") return withTimeLimit(DELETE_MS, send);
-    const response = await send();
-    const { status, body } = response;
-    if (status !== 400 && status !== 404)
-      return response.ok ? answerOf(response, init, { ...(change && { change }) }) : response;
-    // As JSON-RPC, the same text would hide the status from the client.
-    const text = body === null ? "" : await new Response(bounded(body)).text();
-    return new Response(`Refused: ${text.slice(0, MAX_REFUSAL_CHARS)}`, { status });
-  };
+export async function mcpFetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
+  // A GET would open the stream of the server's own messages, which nothing reads. Servers without that
+  // stream answer 405.
+  if (init.method === "GET") return new Response(null, { status: 405 });
+  const response = await fetchWithin(new URL(input), init);
+  const { status, body } = response;
+  if (status !== 400 && status !== 404) return response.ok ? answerOf(response, init) : response;
+  // As JSON-RPC, the same text would hide the status from the client.
+  const text = body === null ? "" : await new Response(bounded(body)).text();
+  return new Response(`Refused: ${text.slice(0, MAX_REFUSAL_CHARS)}`, { status });
 }
 
 /** Returns the response with what a client would not understand replaced. `isResumable`: see `eventsOf`. */
 async function answerOf(
   response: Response,
   init: RequestInit,
-  {
-    change,
-    isResumable = false,
-  }: { readonly change?: ChangeResult; readonly isResumable?: boolean },
+  { isResumable = false }: { readonly isResumable?: boolean } = {},
 ): Promise<Response> {
   const { body, status, statusText, ok } = response;
   if (body === null) return response;
@@ -50,7 +37,7 @@ async function answerOf(
   const id = idOf(init.body);
   const type = headers.get("content-type") ?? "";
   const replace = (text: string) => {
-    const message = text.length > MAX_READ ? undefined : replacementFor(text, id, change);
+    const message = text.length > MAX_READ ? undefined : replacementFor(text, id);
     return message && JSON.stringify(message);
   };
   if (type.includes("text/event-stream")) {
@@ -249,18 +236,14 @@ function withDigits(exact: unknown): unknown {
 /**
  * Returns the message that a client over HTTP gets in place of this one; undefined if it gets this one: an error for an
  * answer that it would ignore, and structured content also as a text, because the client reads numbers as doubles.
- * `asked` is the id of the only request that it can answer; `change` returns another result, or the same.
+ * `asked` is the id of the only request that it can answer.
  */
-function replacementFor(
-  text: string,
-  asked: number | undefined,
-  change: ChangeResult = (result) => result,
-): object | undefined {
+function replacementFor(text: string, asked: number | undefined): object | undefined {
   const message = messageIn(text);
   const answer = inPlaceOf(message, asked);
   if (answer !== undefined || !json.isObject(message) || !json.isObject(message.result))
     return answer;
-  const result = change(message.result);
+  const result = withoutNulls(message.result);
   const { structuredContent } = result;
   if (!exactNumbers.holdsExactNumber(structuredContent))
     return result === message.result ? undefined : { ...message, result };
@@ -271,9 +254,13 @@ function replacementFor(
   return { ...message, result: { ...result, _meta: meta } };
 }
 
-type ChangeResult = (
+/** Returns the result without members that are null, for which the library refuses all of it; else the same. */
+export function withoutNulls(
   result: Readonly<Record<string, unknown>>,
-) => Readonly<Record<string, unknown>>;
+): Readonly<Record<string, unknown>> {
+  const members = Object.entries(result).filter(([, value]) => value !== null);
+  return members.length < Object.keys(result).length ? Object.fromEntries(members) : result;
+}
 
 /** A name that no server knows: what has it comes from `replacementFor`. A Worker may not make it before a request. */
 let digits: string | undefined;

@@ -1,17 +1,23 @@
-import * as limits from "../../src/limits.ts";
-import { Content } from "../../src/store/bytes/content.ts";
+import * as limits from "../../../../src/limits.ts";
+import { Content } from "../../../../src/store/bytes/content.ts";
 import { asSchema } from "ai";
 import { describe, expect, it } from "vitest";
-import { McpDirectory } from "../../packages/mcp/src/mcp-servers.ts";
+import { McpDirectory } from "../../src/agents/mcp-servers.ts";
 import {
   type Result,
   type RunningMcpServer,
   structured,
   textResult,
-} from "../support/mcp-server.ts";
-import { endServersAfterEach, offering, open, run, start } from "../support/mcp-tools.ts";
-import { fitScalars } from "../../packages/mcp/src/fit-scalars.ts";
-import { parseExactly } from "../../src/value/exact-number.ts";
+} from "../../../../test/support/mcp-server.ts";
+import {
+  endServersAfterEach,
+  offering,
+  open,
+  run,
+  start,
+} from "../../../../test/support/mcp-tools.ts";
+import { fitScalars } from "../../src/agents/fit-scalars.ts";
+import { parseExactly } from "../../../../src/value/exact-number.ts";
 
 endServersAfterEach();
 
