@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { upstreamFetch } from "../src/servers/mcp-fetch.ts";
 import { maxBodyBytes, maxTries } from "../../../src/limits.ts";
 import { type Loopback, startLoopback } from "../../../test/support/loopback.ts";
@@ -51,6 +51,16 @@ describe("fetches of servers behind a URL", () => {
   it("follow a limited number of redirects", async () => {
     expect(await get(`/hops?left=${maxTries}`)).toBe("The end.".length);
     await expect(get(`/hops?left=${maxTries + 1}`)).rejects.toThrow("redirects more than");
+  });
+
+  it("follow no redirect to another origin, because headers hold keys", async () => {
+    const location = "https://other.example/mcp";
+    const answer = async () => new Response(null, { status: 307, headers: { location } });
+    const sent = vi.fn<typeof fetch>(answer);
+    vi.stubGlobal("fetch", sent);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    await expect(upstreamFetch("https://one.example/mcp")).rejects.toThrow("another origin");
+    expect(sent).toHaveBeenCalledTimes(1);
   });
 
   it("follow no redirect that turns a POST into a GET", async () => {

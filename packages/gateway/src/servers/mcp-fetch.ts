@@ -3,8 +3,6 @@ import { messageOf } from "../../../../src/errors.ts";
 import { exactNumbers, json } from "../../../../src/internal.ts";
 import * as limits from "../../../../src/limits.ts";
 
-const MAX_REFUSAL_CHARS = 1_000;
-
 /**
  * The `fetch` of an MCP client in a Worker. It opens no stream that would outlive the turn, follows
  * redirects within the origin only, because headers hold keys, and limits the size of responses. If a stream
@@ -14,12 +12,7 @@ export async function mcpFetch(input: string | URL, init: RequestInit = {}): Pro
   // A GET would open the stream of the server's own messages, which nothing reads. Servers without that
   // stream answer 405.
   if (init.method === "GET") return new Response(null, { status: 405 });
-  const response = await fetchWithin(new URL(input), init);
-  const { status, body } = response;
-  if (status !== 400 && status !== 404) return response.ok ? answerOf(response, init) : response;
-  // As JSON-RPC, the same text would hide the status from the client.
-  const text = body === null ? "" : await new Response(bounded(body)).text();
-  return new Response(`Refused: ${text.slice(0, MAX_REFUSAL_CHARS)}`, { status });
+  return answerOf(await fetchWithin(new URL(input), init), init);
 }
 
 /** Returns the response with what a client would not understand replaced. `isResumable`: see `eventsOf`. */

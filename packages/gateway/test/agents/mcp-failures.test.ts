@@ -358,21 +358,3 @@ it.each<readonly [string, Record<string, unknown>]>([
   const { tools } = await open(new McpDirectory(), [{ name: "one", url }]);
   expect(Object.keys(tools)).toEqual(["good"]);
 });
-
-async function redirecting(location: (path: string) => string, status = 307) {
-  const server = await startLoopback((request, response) => {
-    request.resume();
-    response.writeHead(status, { location: location(request.url ?? "") }).end();
-  });
-  return { ...server, url: `${server.url}/mcp` };
-}
-
-it("a redirect to another origin is not followed, because of the headers", async () => {
-  const other = await start([offering("act")]);
-  const server = await redirecting(() => other.url);
-  const headers = { authorization: "Bearer secret-token-1234" };
-  const servers = [{ name: "one", url: server.url, headers }];
-  expect((await open(new McpDirectory(quiet), servers)).tools).toEqual({});
-  expect(other.requests).toEqual([]);
-  await server.down();
-});

@@ -2,7 +2,38 @@ import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { expect, it, vi } from "vitest";
 import * as z from "zod";
 import { McpDirectory } from "../../src/agents/mcp-servers.ts";
-import { open, run } from "../../../../test/support/mcp-tools.ts";
+import {
+  endServersAfterEach,
+  offering,
+  open,
+  run,
+  start,
+} from "../../../../test/support/mcp-tools.ts";
+
+endServersAfterEach();
+
+it("an agent's call of a server that changes its version between turns runs once", async () => {
+  const modern = createMcpHandler(() => {
+    const server = new McpServer({ name: "new", version: "2" });
+    const answer = () => ({ content: [{ type: "text" as const, text: "new" }] });
+    server.registerTool("load", { inputSchema: z.object({}) }, answer);
+    return server;
+  });
+  const old = await start([offering("load")], { sessions: true });
+  const directory = new McpDirectory({ warn: () => undefined });
+  const send = fetch;
+  for (const [said, answer] of [
+    ["new", (request: Request) => modern.fetch(request)],
+    ["fine", send],
+    ["new", (request: Request) => modern.fetch(request)],
+  ] as const) {
+    vi.stubGlobal("fetch", async (to: string, init: RequestInit) => answer(new Request(to, init)));
+    const tools = await open(directory, [{ name: "one", url: old.url }]);
+    expect(await run(tools, "load")).toBe(said);
+  }
+  vi.unstubAllGlobals();
+  expect(old.calls).toHaveLength(1);
+});
 
 it("an agent sends parameters that a server wants as headers, also from a list of an earlier turn", async () => {
   const asked: (string | null)[] = [];
