@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { ensurePage, pageKiB } from "./page.ts";
 
@@ -16,16 +16,16 @@ const bundles = [
     config: "bench/bundle/wrangler.toml",
     maxKiB: 220,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 492 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 526 },
 ];
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
   src: 35_148,
-  "packages/*/src": 32_089,
+  "packages/*/src": 32_028,
   page: 10_432,
   bench: 2_498,
-  scripts: 2_151,
+  scripts: 2_074,
   "{test,packages/*/test}": 74_065,
 };
 
@@ -52,13 +52,7 @@ for (const { name, command } of checks) {
   report(name, status === 0, status === 0 ? "" : `${stdout}${stderr}`);
 }
 for (const { name, config, maxKiB } of bundles) {
-  const { size, nameReaders } = bundle(config);
-  atMost(`bundle: ${name}, KiB gzip`, size, maxKiB);
-  report(
-    `bundle: ${name}: asks no class for its name`,
-    nameReaders.length === 0,
-    nameReaders.join("\n"),
-  );
+  atMost(`bundle: ${name}, KiB gzip`, bundleKiB(config), maxKiB);
 }
 for (const [folder, maxLines] of Object.entries(MAX_LINES)) {
   atMost(`lines: ${folder}`, linesIn(folder), maxLines);
@@ -88,32 +82,18 @@ function linesIn(folder: string): number {
   return files.reduce((sum, file) => sum + readFileSync(file, "utf8").split("\n").length - 1, 0);
 }
 
-function bundle(config: string) {
+function bundleKiB(config: string): number {
   const folder = mkdtempSync(join(tmpdir(), "byref-bundle-"));
   try {
-    const options = ["--dry-run", "--minify", "--metafile", "--outdir", folder];
+    const options = ["--dry-run", "--minify", "--outdir", folder];
     const parameters = ["deploy", "--config", config, ...options];
     const said = execFileSync("wrangler", parameters, { encoding: "utf8", stdio: "pipe" });
     const gzip = /gzip: ([\d.]+) KiB/.exec(said)?.[1];
     if (gzip === undefined) throw new Error(`wrangler did not say a size:\n${said}`);
-    const { inputs } = JSON.parse(readFileSync(join(folder, "bundle-meta.json"), "utf8"));
-    const files = Object.keys(inputs).map((file) => join(dirname(config), file));
-    return { size: Number(gzip), nameReaders: files.filter(readsClassNames) };
+    return Number(gzip);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/**
- * True if the file reads the name of a class, which is arbitrary without `keep_names`. Exceptions: Zod names
- * its own classes, and reads a class's name only for objects that are not JSON; jose names its errors this
- * way, and nothing reads those names.
- */
-function readsClassNames(file: string): boolean {
-  return (
-    !/\/(?:zod|jose)\//.test(file) &&
-    /\bconstructor(\?\.|\.)name\b/.test(readFileSync(file, "utf8"))
-  );
 }
 
 /** After gzip. Uses the esbuild that wrangler installs. */

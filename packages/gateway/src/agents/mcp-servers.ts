@@ -11,7 +11,7 @@ import * as limits from "../../../../src/limits.ts";
 import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { ToolSet } from "ai";
 import { messageOf } from "../../../../src/errors.ts";
-import type { McpConnection, McpDefinition, McpList } from "./mcp-connection.ts";
+import { McpConnection, type McpDefinition, type McpList } from "./mcp-connection.ts";
 import { fitScalars } from "./fit-scalars.ts";
 import type { Greeting } from "../servers/connecting.ts";
 import { type ServerResult, valueOfResult } from "../servers/result-value.ts";
@@ -102,8 +102,6 @@ export class McpDirectory {
     };
     const { greeting } = known;
     const onStale = () => learn(STALE);
-    // Its library takes 20 ms to load, which an isolate without servers does not pay at its start.
-    const { McpConnection } = await import("./mcp-connection.ts");
     const connection = new McpConnection(server, { greeting, signal, onStale });
     const offer = { server, connection, definitions: known.tools };
     if (this.#now() < known.freshUntil) return { ...offer, isUp: true };
