@@ -319,10 +319,15 @@ export class ConversationContext {
     this.#settleLater();
   }
 
-  /** Returns written events, those of reads included. */
-  listEvents(page: { readonly after: number; readonly limit: number }): EventPage {
-    if (this.#isSettleDue) this.#data?.events.flush();
-    return this.#data?.events.list(page) ?? { events: [] };
+  /**
+   * Returns written events, those of reads included. An `after` that no event has yet is of a conversation that was
+   * deleted, or set back, since: then all events.
+   */
+  listEvents({ after, limit }: { readonly after: number; readonly limit: number }): EventPage {
+    if (this.#data === undefined) return { events: [] };
+    const { events } = this.#data;
+    if (this.#isSettleDue) events.flush();
+    return events.list({ after: after > events.newestId ? 0 : after, limit });
   }
 
   /**

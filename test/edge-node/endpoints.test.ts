@@ -47,8 +47,8 @@ async function outcomeOf(
   { method, path, ...endpoint }: Endpoint<unknown>,
   { name, in: where }: OpenApiParameter,
   value: string,
+  query = where === "query" ? `?${new URLSearchParams({ [name]: value })}` : "",
 ): Promise<string> {
-  const query = where === "query" ? `?${new URLSearchParams({ [name]: value })}` : "";
   const headers = where === "header" ? { [name]: value } : {};
   const request = new Request(`http://localhost${path}${query}`, { method, headers });
   try {
@@ -88,6 +88,27 @@ describe("every documented parameter", () => {
     if (endpoint.path === "/conversations/import" && parameter.name === "part") return;
     for (const value of validFor(parameter.schema)) {
       expect(await outcomeOf(endpoint, parameter, value), value).not.toBe("bad_request");
+    }
+  });
+
+  const inQuery = titled.filter(([, { parameter }]) => parameter.in === "query");
+
+  it.each(inQuery)(
+    "%s is refused twice (honojs/hono#1169), and where it is not UTF-8 (honojs/hono#3550)",
+    async (_, { endpoint, parameter }) => {
+      const [value = "x"] = validFor(parameter.schema);
+      const [pair, half] = [new URLSearchParams([[parameter.name, value]]), "caf%E9"];
+      for (const query of [`?${pair}&${pair}`, `?${parameter.name}=${half}`]) {
+        expect(await outcomeOf(endpoint, parameter, value, query), query).toBe("bad_request");
+      }
+    },
+  );
+
+  it("may hold the character for what is not UTF-8", async () => {
+    const [call] = calls.filter(({ parameter }) => parameter.name === "search");
+    if (call === undefined) throw new Error("It is documented.");
+    for (const value of ["100%", "\uFFFD"]) {
+      expect(await outcomeOf(call.endpoint, call.parameter, value)).toBe("internal");
     }
   });
 

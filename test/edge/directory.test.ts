@@ -276,6 +276,18 @@ it("a search has pages, and reads the titles that it needs, at most 10,000", slo
   );
 });
 
+it.each([
+  ["die ärzte", "Die ÄRZTE live"],
+  ["STRASSE", "Straße (UltraStar-Deluxe/USDX#334)"],
+  ["οδοσ", "Η ΟΔΟΣ (Alexey-T/CudaText#6028)"],
+  ["inş", "İnşaat (4gray/iptvnator#609)"],
+  ["İnş", "inşaat"],
+])("a search for %s finds %s", async (search, title) => {
+  const directory = directoryOf(newTenant().name);
+  await directory.put({ id: "c", title, createdMs: 0, updatedMs: 1 });
+  expect((await directory.list({ limit: 1, search })).entries).toHaveLength(1);
+});
+
 interface Deletion {
   readonly startedAt: string;
   readonly deleted: number;

@@ -106,9 +106,11 @@ describe("events", () => {
       }
       expect(found).toEqual(all);
     }
-    for (let after = 0; after <= all.length + 1; after++) {
+    for (let after = 0; after <= all.length; after++) {
       expect((await eventPage(id, `?after=${after}`)).events).toEqual(all.slice(after));
     }
+    // Read before the conversation was deleted, and began anew (Hal0ai/hal0#785).
+    expect((await eventPage(id, `?after=${all.length + 1}`)).events).toEqual(all);
   });
 });
 

@@ -57,10 +57,13 @@ it("a message over a socket that is sent twice is one turn, wherever it comes fr
   const { open, reached, options, model } = haltedTurn();
   await withSockets(options, async (own) => {
     const [one, other] = [await connect(own.call, "c"), await connect(own.call, "c")];
-    const frame = sendFrame("a", "c", "Hello.");
+    const frame = { ...sendFrame("a", "c", "Hello."), headers: { "Idempotency-Key": "k" } };
     one.send(frame);
     await reached;
-    other.send({ ...frame, requestId: "b" });
+    other.send({ ...frame, requestId: "b", headers: { "idempotency-key": "k" } });
+    other.send({ ...sendFrame("d", "c", "Ho."), headers: { "idempotency-key": "k" } });
+    const [refused] = await other.until("error", "d");
+    expect(refused).toMatchObject({ errorText: expect.stringMatching(/^idempotency_mismatch: /) });
     const { id, messages, trigger } = frame;
     const posted = own.call("POST", "/conversations", json({ id, messages, trigger }));
     open();

@@ -2,6 +2,9 @@ import { expect } from "vitest";
 import { type ConversationEvent } from "../../src/turn/log/event-log.ts";
 import { call } from "./edge.ts";
 
+/** What keeps proxies from holding a response (nginx/nginx#1505) or compressing it (Azure/fetch-event-source#79). */
+export const LIVE = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" };
+
 /** Reads a stream of server-sent events one by one. */
 export class EventReader {
   readonly #reader: ReadableStreamDefaultReader<string>;
@@ -12,7 +15,7 @@ export class EventReader {
   constructor(response: Response) {
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("text/event-stream");
-    expect(response.headers.get("cache-control")).toBe("no-cache");
+    expect(Object.fromEntries(response.headers)).toMatchObject(LIVE);
     if (response.body === null) throw new Error("There is no body.");
     this.#reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   }

@@ -34,12 +34,16 @@ export const decide = (own: OwnRuntime, id: string, body: object) =>
 export const messagesOf = (own: OwnRuntime) =>
   own.conversation().readMessages({ limit: 10, form: "display" }).messages;
 
-/** Approves these calls as the AI SDK's client does, each with a long reason. */
-export async function decideAll(own: OwnRuntime, ids: readonly string[]): Promise<string> {
-  const parts = ids.map((id) => ({
+/** Approves these calls as the AI SDK's client does, each with its reason, or a long one. */
+export async function decideAll(
+  own: OwnRuntime,
+  ids: readonly string[],
+  reasons: readonly string[] = [],
+): Promise<string> {
+  const parts = ids.map((id, index) => ({
     type: "tool-pay",
     state: "approval-responded",
-    approval: { id, approved: true, reason: "r".repeat(1_000) },
+    approval: { id, approved: true, reason: reasons[index] ?? "r".repeat(1_000) },
   }));
   const init = json({ id: "c", messages: [{ id: "a", role: "assistant", parts }] });
   const response = await own.call("POST", "/conversations", init);

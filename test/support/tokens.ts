@@ -27,7 +27,9 @@ const KINDS = {
   PS256: { name: "RSA-PSS", hash: "SHA-256", saltLength: 32 },
   ES256: { name: "ECDSA", hash: "SHA-256", namedCurve: "P-256" },
   ES384: { name: "ECDSA", hash: "SHA-384", namedCurve: "P-384" },
+  ES512: { name: "ECDSA", hash: "SHA-512", namedCurve: "P-521" },
   EdDSA: { name: "Ed25519" },
+  Ed25519: { name: "Ed25519" },
 };
 
 export interface Issuer {

@@ -50,14 +50,16 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
         ...(audience !== undefined && { audience }),
       },
     );
-    // Access tokens have one of these types, or none.
-    const isAccessToken = [undefined, "JWT", "at+jwt"].includes(protectedHeader.typ);
-    if (isAccessToken && hasValidTimes(payload)) return payload;
+    const { typ = "JWT" } = protectedHeader;
+    if (ACCESS_TOKEN.test(typ) && hasValidTimes(payload)) return payload;
   } catch (error) {
     if (codeOf(error) === "unavailable") throw error;
   }
   throw unauthorized("The token is not valid.");
 }
+
+/** The types of access tokens, as media types are written (RFC 7515, 4.1.9). */
+const ACCESS_TOKEN = /^(?:application\/)?(?:at\+)?jwt$/i;
 
 /** Checks what `jwtVerify` does not: infinite times, and an `iat` in the future. */
 function hasValidTimes({ exp, nbf, iat }: Claims): boolean {
@@ -79,7 +81,10 @@ const PUBLIC_KEY_ALGORITHMS = [
   "PS512",
   "ES256",
   "ES384",
+  "ES512",
   "EdDSA",
+  // What RFC 9864 calls EdDSA.
+  "Ed25519",
 ];
 
 /** The issuer's keys, cached for the lifetime of the isolate. */

@@ -264,9 +264,12 @@ const RETRY_MS = 60_000;
 /** Entries that a search reads with one statement. */
 const SEARCHED_AT_ONCE = 500;
 
-/** SQLite's own comparisons ignore the case of ASCII letters only. */
+/**
+ * SQLite's own comparisons ignore the case of ASCII letters only. In capitals ß is SS, and both forms of a small sigma
+ * are one; the capital i with a dot is the only letter that is not that of its small one.
+ */
 function foldCase(text: string): string {
-  return text.normalize("NFKC").toLowerCase();
+  return text.normalize("NFKC").toUpperCase().replaceAll("\u0130", "I");
 }
 
 function placeOf(entry: DirectoryPlace | undefined): DirectoryPlace | undefined {

@@ -83,10 +83,10 @@ export function endpoint<Target, const Route extends string, const Described ext
     path,
     async handle(incoming, target) {
       const { request } = incoming;
-      const { searchParams } = new URL(request.url);
+      const url = new URL(request.url);
       const call = {
         ...incoming,
-        query: parseAll(operation.query, (name) => searchParams.get(name)),
+        query: parseAll(operation.query, (name) => parameterIn(url, name)),
         headers: parseHeaders(operation, request.headers),
         body: operation.body && (await parseBody(operation.body, operation, incoming)),
       };
@@ -102,6 +102,14 @@ export function endpoint<Target, const Route extends string, const Described ext
 /** Throws `bad_request` for a malformed header that the endpoint documents. */
 export function parseHeaders({ headers }: Operation, given: Headers): Record<string, unknown> {
   return parseAll(headers, (name) => given.get(name));
+}
+
+/** Throws `bad_request` for a parameter that is there twice, or not in UTF-8: one value would be lost, or changed. */
+function parameterIn({ search, searchParams }: URL, name: string): string | null {
+  const [value = null, ...others] = searchParams.getAll(name);
+  if (others.length > 0) throw new ByrefError("bad_request", `${name}: must be there once`);
+  if (value?.includes("\uFFFD") !== true || /%EF%BF%BD/iu.test(search)) return value;
+  throw new ByrefError("bad_request", `${name}: must be UTF-8, percent-encoded`);
 }
 
 function parseAll(schemas: Schemas = {}, given: (name: string) => string | null) {

@@ -3,6 +3,9 @@ import type { EventPage } from "../../turn/log/event-log.ts";
 import { streamOf } from "../../value/bytes.ts";
 import { News } from "../../value/news.ts";
 
+/** Headers of a response that is read while it is made: a proxy (nginx) that held or compressed it would delay it. */
+export const LIVE = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" };
+
 type ListEvents = (options: { readonly after: number; readonly limit: number }) => EventPage;
 
 /** `turns`: those that were not announced to it yet. */
@@ -22,7 +25,7 @@ export class EventStreams {
     const reader = { turns: turn === undefined ? [] : [turn], isOver: false };
     const frames = this.#frames(reader, list, after);
     return new Response(streamOf(frames, await frames.next()), {
-      headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
+      headers: { "content-type": "text/event-stream", ...LIVE },
     });
   }
 

@@ -11,6 +11,7 @@ import type { VariableStore } from "../../store/variables.ts";
 import { summaryOf } from "../../store/summary.ts";
 import { lookupFor, ScopedStore } from "../../tool/scoped-store.ts";
 import type { Path } from "../../value/path.ts";
+import { requireWellFormed } from "../../value/well-formed.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Conditions, preferred, requireConditions } from "../http/request-headers.ts";
@@ -188,6 +189,7 @@ export const variableEndpoints: readonly Endpoint<ConversationParts>[] = [
     },
     async ({ params: { name }, body, headers }, { context }) => {
       const { ttl, pinned, description } = body;
+      requireWellFormed(description ?? "", "A description");
       requireWritable(name);
       const before = context.store.info(name);
       requireConditions(guardsIn(headers), before && metadataEtagOf(before));

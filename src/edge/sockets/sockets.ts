@@ -329,9 +329,10 @@ function readFrame(
 /** The turn that the frame requests. As over HTTP, only the last message counts. */
 function turnOf(frame: z.infer<typeof sendFrame>): TurnRequest {
   const { body, id, messages, trigger, messageId, headers } = frame;
+  const [, key] = Object.entries(headers).find(([name]) => /^idempotency-key$/iu.test(name)) ?? [];
   return bounded({
     ...turnIn(parse(chatBody, { ...body, id, messages, trigger, messageId }, "frame")),
     conversation: id,
-    idempotencyKey: parse(idempotencyKey, headers["idempotency-key"], "Idempotency-Key"),
+    idempotencyKey: parse(idempotencyKey, key, "Idempotency-Key"),
   });
 }

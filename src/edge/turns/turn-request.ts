@@ -145,11 +145,12 @@ function partsIn(message: unknown): readonly unknown[] {
 
 /** A client's copy of an answer is not trusted, except for the person's decisions. */
 function approvalsIn(message: Readonly<Record<string, unknown>>): readonly ApprovalResponse[] {
-  const approvals = partsIn(message).flatMap((part) => {
+  const approvals = partsIn(message).flatMap((part, index) => {
     if (!isObject(part) || part.state !== "approval-responded") return [];
-    const decided = respondedPart.safeParse(part.approval);
-    return decided.success ? [approvalOf(decided.data.id, decided.data)] : [];
+    const decided = parse(respondedPart, part.approval, `message.parts.${index}.approval`);
+    return [approvalOf(decided.id, decided)];
   });
+  // The calls of the others still wait, and their decisions may be sent again.
   if (approvals.length > 0) return approvals.slice(0, limits.maxBatchItems);
   throw new ByrefError("bad_request", "The last message is an answer without approvals.");
 }

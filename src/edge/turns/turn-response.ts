@@ -5,6 +5,7 @@ import { type FailurePlace, logIfFailure } from "../log-failure.ts";
 import { problemOf } from "../http/problem.ts";
 import { strictJson } from "../../value/strict-json.ts";
 import { preferred } from "../http/request-headers.ts";
+import { LIVE } from "../http/event-streams.ts";
 import { type Frame, TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { QueuedTurn } from "./turn-queue.ts";
@@ -15,12 +16,12 @@ import { isObject } from "../../value/json.ts";
 import { byteLength } from "../../value/encoding.ts";
 import { typeOf } from "../../turn/log/recovery.ts";
 
-const EVENT_HEADERS = { ...UI_MESSAGE_STREAM_HEADERS, "cache-control": "no-cache" };
+const EVENT_HEADERS = { ...UI_MESSAGE_STREAM_HEADERS, ...LIVE };
 const TEXT_HEADERS = {
   "content-type": "text/plain; charset=utf-8",
-  // Compression would delay the text.
+  // The platform compresses text otherwise.
   "content-encoding": "identity",
-  "cache-control": "no-cache",
+  ...LIVE,
 };
 
 export interface AnsweredTurn<Result> extends QueuedTurn<Result> {

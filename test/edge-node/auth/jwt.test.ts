@@ -36,6 +36,9 @@ describe("AUTH=jwt with a secret", () => {
     ["from a clock that is slightly ahead", { iat: now() + 20, nbf: now() + 20 }, HS256],
     ["that expired just now, by our clock", { exp: now() - 20 }, HS256],
     ["that is an access token", {}, { alg: "HS256", typ: "at+jwt" }],
+    // RFC 9068, 4; sourcemeta/core#2513
+    ["whose type is a whole media type", {}, { alg: "HS256", typ: "application/AT+JWT" }],
+    ["whose type is in small letters", {}, { alg: "HS256", typ: "jwt" }],
     [
       "that names some key",
       {},
@@ -215,8 +218,8 @@ beforeAll(async () => {
 });
 
 describe("AUTH=jwt with public keys", () => {
-  it.each(["RS256", "RS512", "PS256", "ES256", "ES384", "EdDSA"] as const)(
-    "lets in %s tokens of the issuer, and of nobody else",
+  it.each(["RS256", "RS512", "PS256", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"] as const)(
+    "lets in %s tokens of the issuer, and of nobody else (PrefectHQ/fastmcp#4752)",
     async (alg) => {
       const [issuer, stranger] = [await newIssuer("k", alg), await newIssuer("k", alg)];
       const { enter } = workerWith(keysOf(issuer));

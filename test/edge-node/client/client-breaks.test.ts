@@ -75,6 +75,35 @@ describe("a connection that breaks", () => {
     });
   });
 
+  it("does so while its reader leaves: nothing is asked again, and nothing listens to the signal", async () => {
+    const leaving = new AbortController();
+    const [add, remove] = [
+      vi.spyOn(leaving.signal, "addEventListener"),
+      vi.spyOn(leaving.signal, "removeEventListener"),
+    ];
+    let tries = 0;
+    const fetch: Send = async () => {
+      if (++tries === 3) leaving.abort(new Error("left"));
+      return new Response("", { status: 503 });
+    };
+    const client = createClient(ORIGIN, { fetch, retryMs: () => 1 });
+    await expect(client.conversation("c").send("Hi", leaving).text()).rejects.toThrow("left");
+    // sindresorhus/p-retry#71
+    expect([tries, add.mock.calls.length, remove.mock.calls.length]).toEqual([3, 2, 2]);
+  });
+
+  it("is re-written by a proxy, with CRLF and without spaces (hey-api/hey-api#3054): the answer is the same", async () => {
+    await withRuntime(speaking([hello]).options, async (own) => {
+      const fetch: Send = async (url, init) => {
+        const text = await (await sendTo(own)(url, init)).text();
+        return new Response(text.replaceAll(/^(id|data): /gmu, "$1:").replaceAll("\n", "\r\n"));
+      };
+      expect(await clientOf(own, { fetch }).conversation("c").send("Hi").text()).toBe(
+        "Hello from here.",
+      );
+    });
+  });
+
   it("while another turn runs: the client fails, and shows nothing of the other turn", async () => {
     const { options } = speaking([hello, [text("Other."), finish()]]);
     await withRuntime(options, async (own) => {

@@ -124,6 +124,43 @@ describe("the client", () => {
   });
 });
 
+it("values are read as they were saved, and so are messages", async () => {
+  await withRuntime(speaking([hello]).options, async (own) => {
+    const conversation = clientOf(own).conversation("c");
+    const { variables } = conversation;
+    // fastly/js-compute-runtime#72: `text()` leaves out the mark.
+    await variables.put("marked", new Blob(["\uFEFFa"], { type: "text/plain" }));
+    expect(await variables.get("marked")).toBe("\uFEFFa");
+    const digits =
+      "[1234567890123456789,0.12345678901234567890,1e400,-0.1,1e21,0.30000000000000004,9007199254740993.5,1e-400,1.50000000000000000,0.0]";
+    await variables.put("digits", new Blob([digits], { type: "application/json" }));
+    const read = [
+      "1234567890123456789",
+      "0.12345678901234567890",
+      "1e400",
+      -0.1,
+      1e21,
+      0.1 + 0.2,
+      "9007199254740993.5",
+      "1e-400",
+      1.5,
+      0,
+    ];
+    expect(await variables.get("digits")).toEqual(read);
+    expect(await variables.get("digits", { path: "[0]" })).toBe(read[0]);
+    const metadata = { from: "phone" };
+    await conversation.send({ parts: [{ type: "text", text: "Hi" }], metadata }).text();
+    expect((await conversation.messages()).messages[0]?.metadata).toEqual(metadata);
+  });
+});
+
+it("answers hold numbers that a double would change as texts (VoidenHQ/voiden#431)", async () => {
+  const body = '[{"id":2916334247900527532,"n":1}]';
+  const fetch = async () => new Response(body, { headers: { "content-type": "application/json" } });
+  const records = await createClient(ORIGIN, { fetch }).conversation("c").query("SELECT 1");
+  expect(records).toEqual([{ id: "2916334247900527532", n: 1 }]);
+});
+
 it("variables hold bytes, with or without a media type", async () => {
   await withRuntime(speaking([]).options, async (own) => {
     const { variables } = clientOf(own).conversation("c");

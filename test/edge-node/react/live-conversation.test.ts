@@ -96,6 +96,21 @@ it("says that the connection is lost, and has each event once when it is back", 
   }),
 );
 
+it("shows a conversation that was deleted and began anew (Hal0ai/hal0#785)", slow, () =>
+  withLive(async ({ live, conversation, show }) => {
+    show();
+    await conversation.variables.put("first", 2);
+    await vi.waitFor(() => expect(live.events.read().events).toHaveLength(2));
+    await conversation.delete();
+    await conversation.variables.put("anew", 1);
+    await vi.waitFor(() => {
+      const { events, isLive } = live.events.read();
+      expect([isLive, events.map(({ variable }) => variable?.name)]).toEqual([true, ["anew"]]);
+      expect(live.variables.read().variables?.map(({ name }) => name)).toEqual(["anew"]);
+    });
+  }),
+);
+
 it("has each event once, however often a browser is back online", slow, async () => {
   let online = () => {};
   vi.stubGlobal("addEventListener", (_type: string, listener: () => void) => {

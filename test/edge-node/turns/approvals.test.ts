@@ -95,6 +95,21 @@ it("decisions in one post on the same call count once", async () => {
   });
 });
 
+it("decisions in one post are refused together if one is not readable, and all still wait", async () => {
+  const two = [payAmount(50), toolCall("pay", { amount: 60 }, { id: "second" }), asked].flat();
+  const { paid, options } = paying([two, thanks]);
+  await withRuntime(options, async (own) => {
+    await ask(own);
+    const ids = approvalsIn(own);
+    const refused = await decideAll(own, ids, ["Yes.", "r".repeat(1_001)]);
+    expect(JSON.parse(refused)).toMatchObject({
+      code: "bad_request",
+      issues: [{ at: "message.parts.1.approval.reason" }],
+    });
+    expect([paid, approvalsIn(own)]).toEqual([[], ids]);
+  });
+});
+
 it("decisions in one post are limited to a hundred; the other calls still wait", async () => {
   const pay = (_: unknown, n: number) => toolCall("pay", { amount: 50 }, { id: `call_${n}` });
   const { paid, options } = paying([[...Array.from({ length: 101 }, pay), asked], thanks]);

@@ -187,7 +187,9 @@ describe("every route", () => {
       });
       expect(said["strict-transport-security"]).toMatch(/^max-age=\d{7,}/);
       expect(said["content-security-policy"]).toMatch(/default-src 'none'/);
-      expect(said["cache-control"]).toMatch(/^(?:no-store|private, no-cache|no-cache)$/);
+      expect(said["cache-control"]).toMatch(
+        /^(?:no-store|private, no-cache|no-cache, no-transform)$/,
+      );
       expect(said["access-control-allow-origin"]).toBeUndefined();
     }
   });

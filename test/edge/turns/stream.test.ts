@@ -9,6 +9,7 @@ import { messageStream, textStream } from "../../../src/edge/turns/turn-response
 import * as limits from "../../../src/limits.ts";
 import { TurnLog } from "../../../src/turn/log/turn-log.ts";
 import { ask, gate, halting, said } from "../../support/fault-stages.ts";
+import { LIVE } from "../../support/event-reader.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
 import { slow } from "../../support/slow.ts";
 
@@ -37,6 +38,7 @@ it("a stream that is watched again continues after the last frame that a client 
     const asked = await ask(own, "Hello.");
     await reached;
     const live = await watch(own, `?after=${MAX + 2}`);
+    expect(Object.fromEntries(live.headers)).toMatchObject(LIVE);
     open();
     const all = numberedIn(await asked.text());
     expect(numberedIn(await live.text())).toEqual(all.slice(2));

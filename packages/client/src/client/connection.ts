@@ -45,14 +45,18 @@ export function connect(root: string, options: ClientOptions): Connection {
     const { query = {}, headers, json, body = null, signal = null } = request;
     const { auth } = options;
     const key = typeof auth === "function" ? await auth() : auth;
-    const type = json === undefined ? undefined : "application/json";
+    const text: string | undefined = JSON.stringify(json);
     const authorization = key === undefined ? undefined : `Bearer ${key}`;
     const search = String(new URLSearchParams(definedFields(query)));
     const response = await withNetworkErrors(signal, () =>
       send(root + at + (search && `?${search}`), {
         method,
-        headers: definedFields({ authorization, "content-type": type, ...headers }),
-        body: json === undefined ? body : JSON.stringify(json),
+        headers: definedFields({
+          authorization,
+          "content-type": text && "application/json",
+          ...headers,
+        }),
+        body: text ?? body,
         signal,
       }),
     );
@@ -68,6 +72,11 @@ export function connect(root: string, options: ClientOptions): Connection {
     throw errorFor(response.status, text);
   };
   return { options, call, ask };
+}
+
+/** A path of these segments below a folder. */
+export function pathTo(folder: string, ...segments: readonly string[]): string {
+  return ["", folder, ...segments.map(encodeURIComponent)].join("/");
 }
 
 /** Converts network failures, which each platform words differently, to a `ClientError`. */
@@ -98,10 +107,30 @@ const MAX_TITLE_CHARS = 200;
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined;
   }
+}
+
+/** Numbers that a double would change are texts. */
+export function parseJson(text: string): unknown {
+  return JSON.parse(text, LONG.test(text) ? keepDigits : undefined);
+}
+
+/** Older browsers do not say how a number is written. */
+function keepDigits(_: string, value: unknown, { source = String(value) } = {}): unknown {
+  if (typeof value !== "number" || !LONG.test(source)) return value;
+  const [kept, written] = [digitsOf(String(value)), digitsOf(source)];
+  return written.startsWith(kept) && !/[1-9]/.test(written.slice(kept.length)) ? value : source;
+}
+
+/** A number that a double may not give back, among others. */
+const LONG = /[\d.]{16}|\de\W?\d{3}/i;
+
+/** The digits of a number, without its size and the zeros before them. */
+function digitsOf(text: string): string {
+  return text.replace(/\.|e.*/gi, "").replace(/^[-0]+/, "");
 }
 
 function definedFields(fields: Fields): Record<string, string> {

@@ -4,7 +4,7 @@ import type { Interpolation, Json } from "../../../../src/references.ts";
 import type { timelines, receipts, eventLogs } from "../../../../src/internal-tool.ts";
 import type { ConversationInfo, PatchOperation, json } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
-import type { ClientOptions, Connection } from "./connection.ts";
+import { type ClientOptions, type Connection, pathTo } from "./connection.ts";
 import { filesOf, variablesOf } from "./variables.ts";
 import { follow } from "./follow.ts";
 import { plansOf, type RunData } from "./plans.ts";
@@ -18,7 +18,7 @@ export type TimedActivity = timelines.TimedActivity;
 export type TimedAttempt = timelines.TimedAttempt;
 
 /** Text, or a message of the AI SDK. The same id and parts sent twice are one turn. */
-export type Question = string | (Pick<UIMessage, "parts"> & { readonly id?: string });
+export type Question = string | (Pick<UIMessage, "parts" | "metadata"> & { readonly id?: string });
 
 export interface Reading {
   /** Stops reading; the turn or run continues. */
@@ -89,7 +89,6 @@ export type ClientConversation = ReturnType<typeof conversationOf>;
 /** `client`: the one that made it. */
 export function conversationOf(connection: Connection, client: object, id: string) {
   const { ask, call, options } = connection;
-  const of = (message: string, what: string) => `/messages/${encodeURIComponent(message)}/${what}`;
   return {
     client,
     id,
@@ -103,19 +102,20 @@ export function conversationOf(connection: Connection, client: object, id: strin
         json: Decision,
         { signal }: Reading = {},
       ): Streamed<RunData, TurnAnswer | RunView> {
-        const at = `/approvals/${encodeURIComponent(approval)}`;
+        const at = pathTo("approvals", approval);
         return streamed(connection, { method: "POST", at, json, mayRepeat: false, signal });
       },
     },
     /** Sends a message. Reconnects after a broken connection, without losing a part or sending the message twice. */
     send(question: Question, sending: SendOptions = {}): Streamed<TurnData, TurnAnswer> {
       const { agent, input, idempotencyKey, signal } = sending;
-      const { id: messageId = newId(), parts } =
+      const written: Exclude<Question, string> =
         typeof question === "string" ? { parts: [{ type: "text", text: question }] } : question;
+      const { id: messageId = newId(), parts, metadata } = written;
       return streamed(connection, {
         method: "POST",
         at: "/messages",
-        json: { message: { id: messageId, role: "user", parts }, agent, input },
+        json: { message: { id: messageId, role: "user", parts, metadata }, agent, input },
         headers: { "idempotency-key": idempotencyKey },
         mayRepeat: true,
         signal,
@@ -129,9 +129,11 @@ export function conversationOf(connection: Connection, client: object, id: strin
     messages: (query: MessageQuery = {}): Promise<MessagePage> =>
       ask("GET", "/messages", { query: { ...query } }),
     /** Returns the sources of an answer's values, and the figures that the model typed. */
-    receipt: (messageId: string): Promise<AnswerReceipt> => ask("GET", of(messageId, "receipt")),
+    receipt: (messageId: string): Promise<AnswerReceipt> =>
+      ask("GET", pathTo("messages", messageId, "receipt")),
     /** The model calls and tool calls of an answer, with their times. */
-    timeline: (messageId: string): Promise<Timeline> => ask("GET", of(messageId, "timeline")),
+    timeline: (messageId: string): Promise<Timeline> =>
+      ask("GET", pathTo("messages", messageId, "timeline")),
     /** `syntax` defaults to mustache. */
     interpolate: (
       text: string,

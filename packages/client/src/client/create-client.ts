@@ -1,4 +1,4 @@
-import { type ClientOptions, connect } from "./connection.ts";
+import { type ClientOptions, connect, pathTo } from "./connection.ts";
 import { type AboutConversation, type ClientConversation, conversationOf } from "./conversation.ts";
 import { type ClientPrograms, programsOf } from "./programs.ts";
 import type { AgentsDescription } from "../../../../src/internal.ts";
@@ -50,15 +50,13 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
   const { ask } = connection;
   const client: Client = {
     conversation: (id) => {
-      const own = connect(`${root}/conversations/${encodeURIComponent(id)}`, options);
+      const own = connect(root + pathTo("conversations", id), options);
       return conversationOf(own, client, id);
     },
-    conversations: ({ limit, before, search } = {}) =>
-      ask("GET", "/conversations", { query: { limit, before, search } }),
+    conversations: (query = {}) => ask("GET", "/conversations", { query: { ...query } }),
     programs: programsOf(connection),
     agents: () => ask("GET", "/agents"),
-    prompt: (agent, query = {}) =>
-      ask("GET", `/agents/${encodeURIComponent(agent)}/prompt`, { query }),
+    prompt: (agent, query = {}) => ask("GET", pathTo("agents", agent, "prompt"), { query }),
     health: () => ask("GET", "/health"),
   };
   return client;

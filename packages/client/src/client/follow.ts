@@ -57,46 +57,38 @@ async function* readFrames(
 ): AsyncGenerator<Frame, never> {
   const reader = body?.getReader();
   const decoder = new TextDecoder();
-  const take = frameReader();
   // A pending read then returns the stream's end.
   const close = () => void reader?.cancel().catch(() => {});
+  // A line that arrives in pieces is joined once.
+  let pieces: string[] = [];
+  let id: string | undefined;
+  let data = "";
   try {
     for (;;) {
       const timer = setTimeout(close, silenceMs);
       const read = await withNetworkErrors(signal, async () => reader?.read()).finally(() =>
         clearTimeout(timer),
       );
-      if (read?.value === undefined) {
-        throw new ClientError("unreachable", "The stream broke.");
-      }
+      if (read?.value === undefined) throw new ClientError("unreachable", "The stream broke.");
       onLife();
-      yield* take(decoder.decode(read.value, { stream: true }));
+      const [first = "", ...others] = decoder.decode(read.value, { stream: true }).split("\n");
+      pieces.push(first);
+      for (const next of others) {
+        // A proxy may end lines with CRLF, or leave out the space.
+        const line = pieces.join("").trim();
+        pieces = [next];
+        // The server writes one line of each field per frame.
+        if (line.startsWith("id:")) id = line.slice(3).trim();
+        if (line.startsWith("data:")) data = line.slice(5).trim();
+        if (line !== "" || data === "") continue;
+        yield { id, data };
+        id = undefined;
+        data = "";
+      }
     }
   } finally {
     close();
   }
-}
-
-/** Takes pieces of text and yields whole frames. A line that arrived in pieces is joined once. */
-function frameReader(): (text: string) => Generator<Frame> {
-  let pieces: string[] = [];
-  let id: string | undefined;
-  let data = "";
-  return function* (text) {
-    const [first = "", ...others] = text.split("\n");
-    pieces.push(first);
-    for (const next of others) {
-      const line = pieces.join("");
-      pieces = [next];
-      // The server writes one line of each field per frame.
-      if (line.startsWith("id: ")) id = line.slice(4);
-      if (line.startsWith("data: ")) data = line.slice(6);
-      if (line !== "" || data === "") continue;
-      yield { id, data };
-      id = undefined;
-      data = "";
-    }
-  };
 }
 
 const MAX_FAILURES = 12;
@@ -111,16 +103,21 @@ export function retriesFor({ retryMs = backOff }: ClientOptions, signal: AbortSi
   let failures = 0;
   return {
     waitAfter: async (error: unknown): Promise<void> => {
-      const code = error instanceof ClientError ? error.code : undefined;
-      const isPassing = code === "unreachable" || code === "unavailable";
-      const ms = isPassing ? retryMs(++failures) : undefined;
+      signal?.throwIfAborted();
+      const ms = isPassing(error) ? retryMs(++failures) : undefined;
       if (ms === undefined) throw error;
+      // The next request throws the reason of an abort.
       await pause(ms, signal);
     },
     reset: () => {
       failures = 0;
     },
   };
+}
+
+/** True for the error of a server that may be there again soon. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof ClientError && ["unreachable", "unavailable"].includes(error.code);
 }
 
 /** The default of `retryMs`: gives up after 35 to 106 seconds, which outlasts a deploy. */
@@ -137,13 +134,15 @@ export function pauseMs(failures: number): number {
   return ms * (0.5 + Math.random());
 }
 
+/** Resolves when the time is over, or the signal is aborted. */
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((done, fail) => {
-    const timer = setTimeout(done, ms);
-    const stop = () => {
+  return new Promise((done) => {
+    const end = () => {
       clearTimeout(timer);
-      fail(signal?.reason as Error);
+      signal?.removeEventListener("abort", end);
+      done();
     };
-    signal?.addEventListener("abort", stop, { once: true });
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
   });
 }

@@ -3,7 +3,7 @@ import type { callPart, recomputation, runPart } from "../../../plans/src/http/p
 import type { PlanView, RunView } from "../../../plans/src/http/plan-view.ts";
 import type { jsonPlan } from "../../../plans/src/plan/json-plan.ts";
 import type { Json } from "../../../../src/references.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, pathTo } from "./connection.ts";
 import { type Streamed, streamed, type TurnData } from "./streamed.ts";
 
 /**
@@ -47,7 +47,7 @@ export function plansOf(connection: Connection) {
           : "template" in plan
             ? ["text/markdown", plan.template]
             : ["application/json", JSON.stringify(plan)];
-      return ask("POST", "/plans", { query, headers: { "content-type": type }, body });
+      return ask("POST", pathTo("plans"), { query, headers: { "content-type": type }, body });
     },
     /** Says which calls would make stale variables again, by default all that are stale. */
     recomputation: (names?: readonly string[]): Promise<Recomputation> =>
@@ -59,21 +59,17 @@ export function plansOf(connection: Connection) {
     },
     /** Oldest first. */
     list: (): Promise<{ readonly plans: readonly Omit<PlanView, "runs">[] }> =>
-      ask("GET", "/plans"),
-    get: (plan: string): Promise<PlanView> => ask("GET", pathOf(plan)),
-    approve: (plan: string): Promise<PlanView> => ask("POST", `${pathOf(plan)}/approve`),
-    cancel: (plan: string): Promise<PlanView> => ask("POST", `${pathOf(plan)}/cancel`),
+      ask("GET", pathTo("plans")),
+    get: (plan: string): Promise<PlanView> => ask("GET", pathTo("plans", plan)),
+    approve: (plan: string): Promise<PlanView> => ask("POST", pathTo("plans", plan, "approve")),
+    cancel: (plan: string): Promise<PlanView> => ask("POST", pathTo("plans", plan, "cancel")),
     /**
      * Runs a plan. The last part of the stream is `data-run`. Throws if the connection breaks before the first
      * part, because the run may or may not have begun.
      */
     run(plan: string, { signal, ...json }: RunOptions = {}): Streamed<RunData, RunView> {
-      const at = `${pathOf(plan)}/run`;
+      const at = pathTo("plans", plan, "run");
       return streamed(connection, { method: "POST", at, json, mayRepeat: false, signal });
     },
   };
-}
-
-function pathOf(plan: string): string {
-  return `/plans/${encodeURIComponent(plan)}`;
 }

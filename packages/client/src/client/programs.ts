@@ -13,7 +13,7 @@ import type {
   webhookView,
 } from "../../../plans/src/http/program-schemas.ts";
 import type { jsonPlan } from "../../../plans/src/plan/json-plan.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, pathTo } from "./connection.ts";
 
 /** A plan, what led to a value (`$report`) or an answer (its id) of a conversation, or a message to an agent. */
 export type WrittenProgram =
@@ -33,8 +33,7 @@ export type ProgramRunView = z.infer<ReturnType<typeof programRunView>>;
 export type ClientPrograms = ReturnType<typeof programsOf>;
 
 export function programsOf({ ask, call }: Connection) {
-  const at = (...path: readonly string[]) =>
-    ["/programs", ...path.map(encodeURIComponent)].join("/");
+  const at = pathTo.bind(undefined, "programs");
   return {
     /** `agent`: those that its model may run. */
     list: (

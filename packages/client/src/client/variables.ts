@@ -1,7 +1,7 @@
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { CsvDelimiter, filePages, stores, metadata } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
-import { type Connection, withNetworkErrors } from "./connection.ts";
+import { type Connection, parseJson, pathTo, withNetworkErrors } from "./connection.ts";
 
 /** Selects variables of a conversation. */
 export interface VariableQuery {
@@ -82,67 +82,66 @@ export function variablesOf({ ask, call }: Connection) {
     name: string,
     part: ValuePart = {},
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<Response> => call("GET", pathOf(name), { query: { ...part }, headers });
+  ): Promise<Response> => call("GET", pathTo("variables", name), { query: { ...part }, headers });
   return {
     open,
     /** Returns the variables that `last` or `names` selects, or else a page. */
     list: ({ names, ...query }: VariableQuery = {}): Promise<VariablePage> =>
-      ask("GET", "/variables", { query: { ...query, names: names?.join() } }),
+      ask("GET", pathTo("variables"), { query: { ...query, names: names?.join() } }),
     /** Returns the value: bytes as a `Uint8Array`, anything else as JSON. The caller vouches for its type. */
     get: async <Value = Json | Uint8Array>(name: string, part?: ValuePart): Promise<Value> =>
       (await valueIn(await open(name, part))) as Value,
-    info: (name: string): Promise<VariableInfo> => ask("GET", `${pathOf(name)}/info`),
+    info: (name: string): Promise<VariableInfo> => ask("GET", pathTo("variables", name, "info")),
     /** Returns the metadata's response, whose ETag guards a `patch`. */
-    openInfo: (name: string): Promise<Response> => call("GET", `${pathOf(name)}/info`),
+    openInfo: (name: string): Promise<Response> => call("GET", pathTo("variables", name, "info")),
     /** Sends bytes unchanged and any other value as JSON. */
     put(
       name: string,
       value: Json | Uint8Array | Blob,
       { contentType, ifMatch, ifNoneMatch, ...query }: PutOptions = {},
     ): Promise<VariableInfo> {
-      const own = value instanceof Blob ? value.type : "";
-      const isBytes = value instanceof Blob || value instanceof Uint8Array;
-      const type = isBytes ? (contentType ?? (own || "application/octet-stream")) : JSON_TYPE;
-      const headers = { "content-type": type, "if-match": ifMatch, "if-none-match": ifNoneMatch };
-      // The DOM's types exclude bytes in shared memory; browsers refuse only those.
-      const bytes = value as NonNullable<RequestInit["body"]>;
-      const body = isBytes ? bytes : JSON.stringify(value);
-      return ask("PUT", pathOf(name), { query, headers, body });
+      const guards = { "if-match": ifMatch, "if-none-match": ifNoneMatch };
+      const sent =
+        value instanceof Blob || value instanceof Uint8Array
+          ? bytesIn(value, contentType, guards)
+          : { json: value, headers: guards };
+      return ask("PUT", pathTo("variables", name), { query, ...sent });
     },
     patch: (name: string, json: VariableChanges, guards?: Guards): Promise<VariableInfo> =>
-      ask("PATCH", pathOf(name), { json, headers: headersOf(guards) }),
+      ask("PATCH", pathTo("variables", name), { json, headers: headersOf(guards) }),
     delete: async (name: string, guards?: Guards): Promise<void> =>
-      void (await call("DELETE", pathOf(name), { headers: headersOf(guards) })),
+      void (await call("DELETE", pathTo("variables", name), { headers: headersOf(guards) })),
     /** Deletes all variables but the newest `keepLast`; `deleted` has the names. */
     reset: (keepLast = 0): Promise<{ readonly deleted: readonly string[] }> =>
-      ask("DELETE", "/variables", { query: { keepLast } }),
+      ask("DELETE", pathTo("variables"), { query: { keepLast } }),
   };
 }
 
-/** Reads the value from a response of `open`. Whole numbers that a double would change are texts. */
+/** Reads the value from a response of `open`. Numbers that a double would change are texts. */
 export function valueIn(response: Response): Promise<unknown> {
   const type = response.headers.get("content-type") ?? "";
   return withNetworkErrors(null, async () => {
-    if (type.startsWith("application/json")) return parsed(await response.text());
-    if (type.startsWith("text/plain")) return response.text();
-    return new Uint8Array(await response.arrayBuffer());
+    if (type.startsWith("application/json")) return parseJson(await response.text());
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    if (!type.startsWith("text/plain")) return bytes;
+    // `response.text()` leaves out a byte order mark.
+    return new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
   });
 }
 
-type Context = { readonly source?: string };
-
-function parsed(text: string): unknown {
-  const keepDigits = (_: string, value: unknown, { source }: Context = {}) =>
-    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? "")
-      ? source
-      : value;
-  return JSON.parse(text, /\d{16}/.test(text) ? keepDigits : undefined);
-}
-
-const JSON_TYPE = "application/json";
-
-function pathOf(name: string): string {
-  return `/variables/${encodeURIComponent(name)}`;
+function bytesIn(
+  body: string | Blob | Uint8Array,
+  contentType: string | undefined,
+  guards: object,
+) {
+  // `fetch` sets that of a text, and of a Blob that has one.
+  const isTyped = typeof body === "string" || ("type" in body && body.type);
+  const type = contentType ?? (isTyped ? undefined : "application/octet-stream");
+  // The DOM's types exclude bytes in shared memory; browsers refuse only those.
+  return {
+    body: body as NonNullable<RequestInit["body"]>,
+    headers: { ...guards, "content-type": type },
+  };
 }
 
 function headersOf({ ifMatch, ifNoneMatch }: Guards = {}) {
@@ -165,27 +164,22 @@ export function filesOf({ ask, call }: Connection) {
     /** Returns a page, in the order of the paths. `after`: the `next` of an earlier page, or a path. */
     list: (
       query: { readonly after?: string; readonly limit?: number } = {},
-    ): Promise<filePages.FilePage> => ask("GET", "/files", { query }),
+    ): Promise<filePages.FilePage> => ask("GET", pathTo("files"), { query }),
     /** Returns the file's response, with its headers: `text()`, a stream, its ETag, or a `range`. */
     open: (path: string, headers?: Readonly<Record<string, string>>): Promise<Response> =>
-      call("GET", filePathOf(path), headers && { headers }),
+      call("GET", pathTo("files", ...path.split("/")), headers && { headers }),
     /** Creates or replaces a file. The guards are ETags, as in `list`. */
     put(
       path: string,
       body: string | Blob | Uint8Array<ArrayBuffer>,
       { contentType, visibility, ...guards }: FilePutOptions = {},
     ): Promise<filePages.FileSummary> {
-      // `fetch` sets that of a text, and of a Blob that has one.
-      const isTyped = typeof body === "string" || ("type" in body && body.type);
-      const type = contentType ?? (isTyped ? undefined : "application/octet-stream");
-      const headers = { "content-type": type, ...headersOf(guards) };
-      return ask("PUT", filePathOf(path), { query: { visibility }, headers, body });
+      const sent = bytesIn(body, contentType, headersOf(guards));
+      return ask("PUT", pathTo("files", ...path.split("/")), { query: { visibility }, ...sent });
     },
     delete: async (path: string, guards?: Guards): Promise<void> =>
-      void (await call("DELETE", filePathOf(path), { headers: headersOf(guards) })),
+      void (await call("DELETE", pathTo("files", ...path.split("/")), {
+        headers: headersOf(guards),
+      })),
   };
-}
-
-function filePathOf(path: string): string {
-  return `/files/${path.split("/").map(encodeURIComponent).join("/")}`;
 }

@@ -1,6 +1,5 @@
-import { ClientError } from "../client/client-error.ts";
 import type { ClientConversation } from "../client/conversation.ts";
-import { pauseMs } from "../client/follow.ts";
+import { isPassing, pauseMs } from "../client/follow.ts";
 import type { PlanView } from "../../../plans/src/http/plan-view.ts";
 import type { VariablePage } from "../client/variables.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
@@ -181,8 +180,7 @@ export class LiveConversation {
       this.#readEvents(signal, onOpen).catch((error: unknown) => {
         if (signal.aborted) return;
         this.events.set({ ...this.events.read(), isLive: false });
-        const isLost = error instanceof ClientError && /^un(?:reach|avail)able$/.test(error.code);
-        setTimeout(keepListening, isLost ? pauseMs(++failures) : AGAIN_AFTER_MS);
+        setTimeout(keepListening, isPassing(error) ? pauseMs(++failures) : AGAIN_AFTER_MS);
       });
     };
     keepListening();
@@ -209,7 +207,11 @@ export class LiveConversation {
     // A lost connection is made again above, where it is shown.
     const retryMs = () => undefined;
     const options = { onTurn, onOpen, retryMs, signal, ...(after === undefined ? {} : { after }) };
+    let last = after ?? 0;
     for await (const event of this.#conversation.events(options)) {
+      // The conversation was deleted, or set back, and counts anew.
+      if (event.id <= last) this.events.set(NO_EVENTS);
+      last = event.id;
       if (waiting.push(event) === 1) setTimeout(show, TOLD_EVERY_MS);
     }
   }
