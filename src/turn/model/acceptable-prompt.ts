@@ -27,7 +27,7 @@ export interface PromptReader {
   readonly hasList?: boolean;
   /**
    * True if the provider has refused the prompt: of earlier turns it then receives texts only, in which calls are notes,
-   * and no image of the newest.
+   * and no image of the newest. Those that may have a chat template also receive no reasoning: many refuse that.
    */
   readonly isReduced?: boolean;
 }
@@ -111,6 +111,7 @@ const notes = new WeakSet<Message>();
 
 class Calls {
   readonly #reader: PromptReader;
+  readonly #hasReasoning: boolean;
   readonly #idForm: RegExp;
   /** Results by the id of their call, and the positions of these calls. Oldest first; those that were used are removed. */
   readonly #results = new Map<string, { readonly at: number; readonly part: Result }[]>();
@@ -122,6 +123,7 @@ class Calls {
 
   constructor(prompt: Prompt, reader: PromptReader, isTemplate: boolean) {
     this.#reader = reader;
+    this.#hasReasoning = !isTemplate || reader.isReduced !== true;
     const isKimi = /kimi|moonshot/iu.test(reader.modelId);
     this.#idForm = isKimi ? KIMI_ID : isTemplate ? SHORT_ID : CALL_ID;
     for (const [at, { role, content }] of prompt.entries()) {
@@ -162,7 +164,8 @@ class Calls {
       if (part.type !== "tool-call") {
         if (isForeign) yield* take();
         isForeign = false;
-        content.push(...plainPart(part));
+        if (this.#hasReasoning || !part.type.startsWith("reasoning"))
+          content.push(...plainPart(part));
         continue;
       }
       const toolCallId = this.#idFor(part);
