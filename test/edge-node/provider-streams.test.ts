@@ -6,6 +6,8 @@ import { openaiModels } from "../../src/edge/models/openai.ts";
 import { workersAiModels } from "../../src/edge/models/workers-ai.ts";
 import * as limits from "../../src/limits.ts";
 import { readSettings } from "../../src/edge/settings.ts";
+import { readEvents } from "../../src/edge/models/streamed-events.ts";
+import type { JsonObject } from "../../src/value/json.ts";
 import { type Loopback, startLoopback } from "../support/loopback.ts";
 
 /**
@@ -500,11 +502,7 @@ describe.each([
   const rows = variants.map(([what, , got = answered], index) => [what, got, index] as const);
 
   it.each(rows)("%s", async (_what, got, index) => {
-    // An answer that has its reason waits a part of what a silent one may take.
-    const { setTimeout: arm } = globalThis;
-    const soon = (...[work, ms, ...args]: Parameters<typeof arm>) =>
-      arm(work, ms === limits.modelSilenceMs / 4 ? 0 : ms, ...args);
-    vi.spyOn(globalThis, "setTimeout").mockImplementation(soon as typeof arm);
+    hurry();
     const MODEL_BASE_URL = `${server.url}/${index}`;
     const settings = readSettings({ MODEL: `${name}:m`, MODEL_API_KEY: "key", MODEL_BASE_URL });
     const AI = { run: async () => (await fetch(MODEL_BASE_URL)).body };
@@ -520,6 +518,27 @@ describe.each([
     }
     expect(parts).toEqual(got);
   });
+});
+
+/** An answer that has its reason waits a part of what a silent one may take. */
+function hurry(): void {
+  const { setTimeout: arm } = globalThis;
+  const soon = (...[work, ms, ...args]: Parameters<typeof arm>) =>
+    arm(work, ms === limits.modelSilenceMs / 4 ? 0 : ms, ...args);
+  vi.spyOn(globalThis, "setTimeout").mockImplementation(soon as typeof arm);
+}
+
+it("an answer that is cancelled while it waits for its end ends nothing else", async () => {
+  hurry();
+  const read = () => [{ type: "message_delta" }];
+  const end = vi.fn<() => JsonObject[]>(() => [{ type: "message_stop" }]);
+  const body = new ReadableStream<Uint8Array>({
+    start: (stream) => stream.enqueue(new TextEncoder().encode("data: {}\n\n")),
+  });
+  const reader = readEvents(body, { read, end, hasReason: true }).getReader();
+  await reader.read();
+  await reader.cancel();
+  await vi.waitFor(() => expect(end).toHaveBeenCalled());
 });
 
 function describePart(part: LanguageModelV4StreamPart): readonly string[] {

@@ -49,20 +49,19 @@ const MIN_CHARS = "event".length;
 function framed(): Transformer<string, string> {
   let head: string | undefined = "";
   let isEvents = true;
+  const lined = (text: string) => (isEvents ? text : text.replaceAll(/[\r\n]/gu, "\ndata: "));
   const opened = (text: string) => {
     isEvents = FIELD.test(text);
-    return isEvents ? text : `data: ${text.replaceAll("\n", "\ndata: ")}`;
+    return `${isEvents ? "" : "data: "}${lined(text)}`;
   };
   return {
     transform(text, controller) {
-      if (head === undefined) {
-        controller.enqueue(isEvents ? text : text.replaceAll("\n", "\ndata: "));
-        return;
-      }
+      if (head === undefined) return controller.enqueue(lined(text));
       head = (head + text).trimStart();
-      if (head.length < MIN_CHARS) return;
+      if (head.length < MIN_CHARS) return undefined;
       controller.enqueue(opened(head));
       head = undefined;
+      return undefined;
     },
     flush(controller) {
       if (head !== undefined && head !== "") controller.enqueue(opened(head));
@@ -91,6 +90,13 @@ function through(reader: EventReader): Transformer<EventSourceMessage, string> {
     send(controller, reader.end?.(true) ?? []);
     controller.terminate();
   };
+  const endLate = (controller: TransformStreamDefaultController<string>) => {
+    try {
+      end(controller);
+    } catch {
+      // The answer was cancelled meanwhile.
+    }
+  };
   return {
     transform({ data, event: name }, controller) {
       for (const value of valuesIn(data)) {
@@ -102,7 +108,7 @@ function through(reader: EventReader): Transformer<EventSourceMessage, string> {
         clearTimeout(waiting);
         if (events.some((one) => errorIn(one) !== undefined)) return controller.terminate();
         if (events.some(({ type }) => LAST.test(textOf(type) ?? ""))) return end(controller);
-        if (reader.hasReason === true) waiting = setTimeout(end, LAST_WAIT_MS, controller);
+        if (reader.hasReason === true) waiting = setTimeout(endLate, LAST_WAIT_MS, controller);
       }
       return undefined;
     },
