@@ -41,8 +41,6 @@ export class Steps {
   #opened: { readonly prompts: Prompts; readonly calls: ToolCalls } | undefined;
   /** Chunks about calls, to be shown and written to the journal in the next commit. */
   #unrecorded: UIMessageChunk[] = [];
-  /** Calls that have begun and have no outcome yet. */
-  readonly #begun = new Map<string, JournalCall>();
   /** True while the newest step has no complete model answer. */
   #isOpen = false;
   /** Results of the provider's tools whose calls are in earlier steps, to be written to the journal. */
@@ -123,7 +121,7 @@ export class Steps {
     if (begun.length === 0 && !calls.canRelease) return this.#afterCalls();
     const messages = await this.#messages();
     const planned = await calls.recover(begun, messages);
-    this.#begun.clear();
+    this.#state.begun.clear();
     return this.#runCalls(planned, messages, { begun });
   }
 
@@ -152,7 +150,7 @@ export class Steps {
   restore({ entries, calls }: RecoveredLog, isOpen: boolean): void {
     this.#isOpen = isOpen;
     this.#hasStep = isOpen || entries.some(({ step }) => step !== undefined);
-    for (const call of calls) this.#begun.set(call.toolCallId, call);
+    for (const call of calls) this.#state.begun.set(call.toolCallId, call);
     if (isOpen) this.#state.parts.add({ type: "start-step" });
     this.#answer.restart(this.#state.parts.display);
   }
@@ -165,7 +163,6 @@ export class Steps {
     for (const chunk of this.#unrecorded.splice(0)) void this.#write(chunk);
     this.#closeOpen("turn_stopped", STOPPED);
     this.#state.waiting.clear();
-    this.#state.deferred.clear();
   }
 
   /** Gives every open call an outcome. `why`: the reason for those that did not run. */
@@ -188,7 +185,7 @@ export class Steps {
         void this.#write({ type: "tool-output-denied", toolCallId });
         continue;
       }
-      const begun = this.#begun.get(toolCallId);
+      const begun = this.#state.begun.get(toolCallId);
       const isUnknown =
         begun !== undefined && this.#opened?.prompts.tools.effectsOf(begun.toolName) !== "none";
       const { code: known, message } = isUnknown ? OUTCOME_UNKNOWN : { code, message: why };
@@ -237,7 +234,7 @@ export class Steps {
     const fresh = planned.filter(({ call }) => !known.has(call.toolCallId));
     if (begun.length === 0 || this.#unrecorded.length > 0)
       await this.#begin(fresh, planned.length === 0, progress);
-    for (const { call } of planned) this.#begun.set(call.toolCallId, call);
+    for (const { call } of planned) this.#state.begun.set(call.toolCallId, call);
     const running = planned.map(runningCall);
     for (let next = 0, tries = 0; ;) {
       while (calls.canRelease) {
@@ -270,7 +267,7 @@ export class Steps {
       this.#note({ ...progress(), calls });
       if (isLast) this.#closeStep();
     });
-    for (const call of calls) this.#begun.set(call.toolCallId, call);
+    for (const call of calls) this.#state.begun.set(call.toolCallId, call);
   }
 
   /**
@@ -292,7 +289,7 @@ export class Steps {
       if (chunks.length === 0) return;
       for (const chunk of chunks) {
         void this.#write(chunk);
-        if ("toolCallId" in chunk) this.#begun.delete(chunk.toolCallId);
+        if ("toolCallId" in chunk) this.#state.begun.delete(chunk.toolCallId);
       }
       this.#note({ chunks });
       if (chunks.length === left) this.#closeStep();

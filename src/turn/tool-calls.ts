@@ -28,7 +28,7 @@ import { isGuarded } from "../tool/save-target.ts";
 import { clip } from "../value/characters.ts";
 import type { Path } from "../value/path.ts";
 import { tagsOf } from "./agent.ts";
-import type { Needed, WrittenCall } from "./history/message-parts.ts";
+import type { WrittenCall } from "./history/message-parts.ts";
 
 type Messages = readonly ModelMessage[];
 
@@ -57,6 +57,8 @@ interface PreparedCall<Call extends ToolCall = ToolCall> {
 export class ToolCalls {
   readonly #context: TurnContext;
   readonly #options: ToolCallsOptions;
+  /** By input. */
+  readonly #flows = new WeakMap<object, CallFlow>();
 
   constructor(context: TurnContext, options: ToolCallsOptions) {
     this.#context = context;
@@ -133,15 +135,18 @@ export class ToolCalls {
 
   /** True if a deferred call can be prepared or skipped now. */
   get canRelease(): boolean {
-    const { deferred, parts } = this.#options.state;
-    if (deferred.size === 0) return false;
-    const calls = parts.calls();
-    return [...deferred.keys()].some((id) => isReleased(id, calls));
+    return this.#next(this.#options.state.parts.calls()) !== undefined;
   }
 
-  /** Returns the deferred calls that may run now. Those that read what has not been written are refused. */
+  /** Returns the deferred call that may run now. One that reads what has not been written is refused. */
   async release(messages: Messages): Promise<readonly Planned[]> {
-    return this.#planAll(this.#release(), messages);
+    const calls = this.#options.state.parts.calls();
+    const call = this.#next(calls);
+    if (call === undefined) return [];
+    const missing = this.#missing(call, [...calls.values()]);
+    return missing === undefined
+      ? this.#planAll([call], messages)
+      : this.#refuse(call, skippedFor(missing.source, missing.writer));
   }
 
   /**
@@ -168,50 +173,62 @@ export class ToolCalls {
    */
   async #defer(calls: readonly ToolCall[]): Promise<readonly ToolCall[]> {
     const { agent, store } = this.#context;
-    const { state } = this.#options;
-    const flows = calls.map((call) => this.#flowOf(call) ?? NO_FLOW);
-    const uses = flows.map((_, index) => usesIn(flows, index, store));
+    const uses = calls.map((call) => this.#usesOf(call, calls));
     const isOrdered = tagsOf(agent) !== undefined || uses.some(({ length }) => length > 0);
     if (!isOrdered) return calls;
     const ready: ToolCall[] = [];
     for (const [index, call] of calls.entries()) {
-      const needs: Needed[] = [];
       let early: Use | undefined;
-      for (const use of (uses[index] ?? []).filter(({ isNeeded }) => isNeeded)) {
-        const { source, name, writers } = use;
-        const earlier = calls.filter((_, at) => at < index && writers.includes(at));
-        needs.push(...earlier.map(({ toolCallId }) => ({ toolCallId, source, name })));
-        if (earlier.length === 0 && !(await exists(use, store))) early ??= use;
+      for (const use of uses[index] ?? []) {
+        const isLater =
+          use.isNeeded && use.writers.every((writer) => calls.indexOf(writer) > index);
+        if (isLater && !(await exists(use, store))) early ??= use;
       }
-      if (early !== undefined) {
-        this.#refuse(call, skippedFor(early.source, calls[early.writers[0] ?? index]));
-        continue;
-      }
-      if (ready.length === 0) ready.push(call);
-      else state.deferred.set(call.toolCallId, { needs });
+      if (early !== undefined) this.#refuse(call, skippedFor(early.source, early.writers[0]));
+      else ready.push(call);
     }
-    return ready;
+    return ready.slice(0, 1);
   }
 
-  #flowOf({ toolName, input }: ToolCall): CallFlow | undefined {
-    return this.#options.tools.get(toolName)?.flow(input);
+  /** The first call without an outcome, if it is deferred. Those of the provider may get theirs in a later answer. */
+  #next(calls: ReadonlyMap<string, WrittenCall>): WrittenCall | undefined {
+    const { begun } = this.#options.state;
+    const all = [...calls.values()];
+    const first = all.find(({ outcome, isProvided }) => outcome === undefined && !isProvided);
+    const isDeferred = first?.state === "input-available" && !begun.has(first.toolCallId);
+    return isDeferred ? first : undefined;
   }
 
-  /** Removes the calls that need not wait any longer, and returns those whose values are there. */
-  #release(): readonly ToolCall[] {
-    const { deferred, parts } = this.#options.state;
-    const calls = parts.calls();
-    const isMissing = ({ toolCallId, name }: Needed) =>
-      calls.get(toolCallId)?.outcome !== "done" || this.#context.store.glance(name) === undefined;
-    return [...deferred].flatMap(([id, { needs }]) => {
-      const call = calls.get(id);
-      if (!isReleased(id, calls)) return [];
-      deferred.delete(id);
-      const missing = needs.find(isMissing);
-      if (call === undefined || missing === undefined) return call ?? [];
-      this.#refuse(call, skippedFor(missing.source, calls.get(missing.toolCallId)));
-      return [];
+  /** What the call reads and a call before it was to write, but has not. */
+  #missing(call: WrittenCall, calls: readonly WrittenCall[]) {
+    const { store } = this.#context;
+    const step = (one: WrittenCall) => one.place.split("/")[0];
+    const before = calls.slice(0, calls.indexOf(call)).filter((one) => step(one) === step(call));
+    for (const { source, name, isNeeded, writers } of this.#usesOf(call, before)) {
+      const writer = writers.find(
+        (one) => one.outcome !== "done" || store.glance(name) === undefined,
+      );
+      if (isNeeded && writer !== undefined) return { source, writer };
+    }
+    return undefined;
+  }
+
+  /** Returns what a call reads that others may write. */
+  #usesOf<Call extends ToolCall>(call: ToolCall, others: readonly Call[]): readonly Use<Call>[] {
+    const { store } = this.#context;
+    const { reads } = this.#flowOf(call);
+    return [...new Map(reads.map((read) => [read.source, read])).values()].flatMap((read) => {
+      const mayBe = (written: Written) => mayWrite(written, read, store);
+      const writers = others.filter((one) => one !== call && this.#flowOf(one).writes.some(mayBe));
+      return writers.length === 0 ? [] : { ...read, writers };
     });
+  }
+
+  #flowOf({ toolName, input }: ToolCall): CallFlow {
+    const key: object = Object(input);
+    const flow = this.#flows.get(key) ?? this.#options.tools.get(toolName)?.flow(input) ?? NO_FLOW;
+    this.#flows.set(key, flow);
+    return flow;
   }
 
   async #planAll(calls: readonly ToolCall[], messages: Messages): Promise<readonly Planned[]> {
@@ -230,7 +247,7 @@ export class ToolCalls {
       const message = noSuchTool(name, Object.keys(tools.all));
       return { kind: "failed", code: "unknown_tool", message };
     };
-    const reads = calls.flatMap((call) => this.#flowOf(call)?.reads ?? []);
+    const reads = calls.flatMap((call) => this.#flowOf(call).reads);
     await remaker.make(reads.map(({ name }) => name));
     const prepared = await Promise.all(
       calls.map(async (call) => {
@@ -379,30 +396,10 @@ function skippedFor(source: string, writer: Pick<ToolCall, "toolName"> | undefin
 
 const MAX_SOURCE_CHARS = 80;
 
-/** True if the calls before this one have an outcome. Those of the provider may get theirs in a later answer. */
-function isReleased(id: string, calls: ReadonlyMap<string, WrittenCall>): boolean {
-  for (const { toolCallId, outcome, isProvided } of calls.values()) {
-    if (toolCallId === id) return true;
-    if (outcome === undefined && !isProvided) return false;
-  }
-  return true;
-}
-
 /** A reference to what other calls of the step may write. */
-type Use = CallFlow["reads"][number] & {
-  readonly writers: readonly number[];
+type Use<Call extends ToolCall = ToolCall> = CallFlow["reads"][number] & {
+  readonly writers: readonly Call[];
 };
-
-/** Returns what a call of a step uses of the others. */
-function usesIn(flows: readonly CallFlow[], index: number, store: VariableStore): readonly Use[] {
-  const reads = new Map(flows[index]?.reads.map((read) => [read.source, read])).values();
-  return [...reads].flatMap((read) => {
-    const writers = flows.flatMap(({ writes }, at) =>
-      at !== index && writes.some((written) => mayWrite(written, read, store)) ? at : [],
-    );
-    return writers.length === 0 ? [] : { ...read, writers };
-  });
-}
 
 /** True if a reference can be read now. A guarded variable has all paths: which ones must not show in the order. */
 async function exists({ name, path }: Reference, store: VariableStore): Promise<boolean> {

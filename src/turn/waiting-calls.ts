@@ -59,10 +59,10 @@ export interface DecidedCall {
 
 /** The message with its waiting calls denied for this reason, and those that were to be prepared after them skipped. */
 export function withoutWaiting(message: StoredMessage, reason: string): StoredMessage {
-  const { waiting: _waiting, deferred = {}, agent: _agent, ...kept } = message;
+  const { waiting: _waiting, agent: _agent, ...kept } = message;
   const parts = message.parts.map((part): StoredMessage["parts"][number] => {
     if (!isToolUIPart(part)) return part;
-    if (part.state === "input-available" && Object.hasOwn(deferred, part.toolCallId)) {
+    if (part.state === "input-available" && part.providerExecuted !== true) {
       return { ...part, state: "output-error", errorText: `skipped: ${reason}` };
     }
     if (part.state !== "approval-requested" && part.state !== "approval-responded") return part;

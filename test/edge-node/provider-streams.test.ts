@@ -1,17 +1,32 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { anthropicModels } from "../../src/edge/models/anthropic.ts";
 import { openaiCompatibleModels } from "../../src/edge/models/openai-compatible.ts";
+import { openaiModels } from "../../src/edge/models/openai.ts";
+import { workersAiModels } from "../../src/edge/models/workers-ai.ts";
+import * as limits from "../../src/limits.ts";
 import { readSettings } from "../../src/edge/settings.ts";
+import { readEvents } from "../../src/edge/models/streamed-events.ts";
+import type { JsonObject } from "../../src/value/json.ts";
 import { type Loopback, startLoopback } from "../support/loopback.ts";
 
-/** What endpoints stream that call themselves compatible: chunks, or a whole body. Then what a turn receives of it. */
+/**
+ * What endpoints stream that call themselves compatible: chunks, or a whole body. Then what a turn receives of it, and the
+ * type of the body, or that the connection stays open after it.
+ */
 type Variant = readonly [
   what: string,
   sent: readonly (object | string)[] | string,
   got?: readonly string[],
-  contentType?: string,
+  how?: string,
 ];
+
+const OPEN = "open";
+
+const bodyOf = (sent: readonly (object | string)[]): string => {
+  const events = sent.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
+  return events.map((data) => `data: ${data}\n\n`).join("");
+};
 
 const chunk = (delta: object | undefined, more: object = {}, top: object = {}) => ({
   id: "x",
@@ -36,6 +51,8 @@ const byCall = end("tool_calls");
 const message = { role: "assistant", content: "hi" };
 const part = { id: "c", function: { name: "w", arguments: '{"a":1}' } };
 const digits = JSON.stringify(withInput({ a: "N" })).replace('"N"', "12345678901234567890");
+
+const FAILED = "The endpoint failed.";
 
 const completions: readonly Variant[] = [
   ["OpenAI's form", [hi, end()]],
@@ -117,6 +134,86 @@ const completions: readonly Variant[] = [
   ["an error of OpenAI", [{ error: { message: "too long", code: "x" } }], ["too long", "error"]],
   ["an error of vLLM", [{ object: "error", message: "too long", code: 4 }], ["too long", "error"]],
   ["an error of FastAPI", [{ detail: [{ msg: "no" }] }], ['[{"msg":"no"}]', "error"]],
+  [
+    "an error by the name of its event (zendev-sh/goai#110)",
+    `event: error\ndata: {"message":"Compute error."}\n\n`,
+    ["Compute error.", "error"],
+  ],
+  [
+    "an error in its choice",
+    [chunk({}, { finish_reason: "error", error: { code: 502, message: "away" } })],
+    ["away", "error"],
+  ],
+  ["an error as its reason (FastFlowLM#728)", [hi, end("error")], ["hi", FAILED, "error"]],
+  [
+    "an error in its provider's words alone (earendil-works/pi#8511)",
+    [chunk({ content: "" }, { ...stop, native_finish_reason: "network_error" })],
+    [FAILED, "error"],
+  ],
+  ["a page", "<!DOCTYPE html>", ["<!DOCTYPE html>", "error"], "text/html"],
+  ...(
+    [
+      ["eos", "stop"],
+      ["END_TURN", "stop"],
+      ["tool_use", "tool-calls"],
+      ["MAX_TOKENS", "length"],
+      ["model_length", "length"],
+      ["SAFETY", "content-filter"],
+      ["unheard", "other"],
+    ] as const
+  ).map(([word, got]): Variant => [`the reason ${word}`, [hi, end(word)], ["hi", got]]),
+  ["events, as JSON (openclaw#96497)", bodyOf([hi, end(), "[DONE]"]), answered, "application/json"],
+  [
+    "one completion, as events (mistral-vibe#619)",
+    JSON.stringify(chunk(undefined, { message, ...stop }), undefined, 2),
+  ],
+  [
+    "no line after its last event (openai-node#2725, opencode#40454)",
+    bodyOf([hi, end()]).trimEnd(),
+  ],
+  ["no lines between its events", bodyOf([hi, end(), "[DONE]"]).replaceAll("\n\n", "\n")],
+  ["its end in quotes, with a space", [hi, end(), '"[DONE]" ']],
+  ["null and an empty list as pings", ["null", "[]", hi, end()]],
+  [
+    "no end of its connection (earendil-works/pi#7954)",
+    bodyOf([hi, end(), "[DONE]"]),
+    answered,
+    OPEN,
+  ],
+  ["a reason and no end at all", bodyOf([hi, end()]), answered, OPEN],
+  [
+    "-1 for tokens",
+    [hi, chunk({}, stop, { usage: { ...counts, completion_tokens: -1 } })],
+    counted,
+  ],
+  [
+    "a text in its choice",
+    [chunk(undefined, { text: "hi" }), chunk(undefined, { text: "!", ...stop })],
+    ["hi", "!", "stop"],
+  ],
+  [
+    "a text in parts of other names",
+    [chunk({ content: ["h", { type: "output_text", text: "i" }] }), end()],
+  ],
+  [
+    "a call without a function",
+    [chunk({ tool_calls: [{ id: "c", ...part.function }] }), byCall],
+    called,
+  ],
+  [
+    "a blank name first",
+    [
+      call({ function: { name: "", arguments: '{"a"' } }),
+      call({ id: null, function: { name: "w", arguments: ":1}" } }),
+      byCall,
+    ],
+    called,
+  ],
+  [
+    "calls of one index (ollama#15457, gcli2api#406)",
+    [call({}), call({ id: "d" }), byCall],
+    ['c w {"a":1}', 'd w {"a":1}', "tool-calls"],
+  ],
 ];
 
 const started = {
@@ -152,6 +249,23 @@ const ended = stopped("end_turn");
 const unnamed = { ...started, message: { ...started.message, id: 7 } };
 const bare = { ...started, message: { role: "assistant" } };
 const failed = { type: "error", error: "overloaded" };
+
+const whole = {
+  type: "message",
+  id: "m",
+  content: [{ type: "tool_use", id: "c", name: "w", input: { a: 1 } }],
+  stop_reason: "tool_use",
+  usage: { input_tokens: 3, output_tokens: 4 },
+};
+const isStop = (type: string) => type === "content_block_stop";
+/** Two calls from this index on, each of which ends so often. */
+const twoCalls = (index: number, ends = 1) =>
+  ["c", "d"].flatMap((id, at) =>
+    callBlock({ id }, '{"a":1}')
+      .flatMap((event) => (isStop(event.type) ? Array.from({ length: ends }, () => event) : event))
+      .map((event) => ({ ...event, index: index === 0 ? 0 : index + at })),
+  );
+const both = ['c w {"a":1}', 'd w {"a":1}', "tool-calls", "3 tokens"];
 
 const messages: readonly Variant[] = [
   ["Anthropic's form", [started, ...hiBlock, ...ended], said],
@@ -228,25 +342,159 @@ const messages: readonly Variant[] = [
     [started, ...hiBlock.map((event) => ({ ...event, index })), ...ended],
     said,
   ]),
-  ["an error that says nothing", [started, { type: "error", error: {} }], ["The endpoint failed."]],
+  ["an error that says nothing", [started, { type: "error", error: {} }], [FAILED]],
   ["an error as a text", [started, failed], ["overloaded"]],
+  ["an answer that is not streamed", JSON.stringify(whole), [...usedAs()], "application/json"],
+  [
+    "types as names of events",
+    [started, ...hiBlock, ...ended]
+      .map(({ type, ...event }) => `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`)
+      .join(""),
+    said,
+  ],
+  ["no start of a block", [started, ...hiBlock.slice(1), ...ended], said],
+  [
+    "no ends of blocks (anthropic-sdk-kotlin#147)",
+    [started, ...hiBlock.slice(0, -1), ...twoCalls(1).filter(({ type }) => !isStop(type)), ...used],
+    ["hi", ...both],
+  ],
+  ["one index for all blocks", [started, ...twoCalls(0), ...used], both],
+  ["blocks that end twice (litellm#37273)", [started, ...twoCalls(0, 2), ...used], both],
+  [
+    "an end of another block",
+    [
+      started,
+      ...callBlock({}, '{"a":1}').map((event) =>
+        isStop(event.type) ? { ...event, index: 9 } : event,
+      ),
+      ...used,
+    ],
+    usedAs(),
+  ],
+  [
+    "no end (better-ccflare#307, cc-switch#6462)",
+    [started, ...hiBlock, ...ended.slice(0, 1)],
+    said,
+  ],
+  [
+    "no end, and none of its connection",
+    bodyOf([started, ...hiBlock, ...ended.slice(0, 1), { type: "ping" }]),
+    said,
+    OPEN,
+  ],
+  [
+    "no end of its connection (earendil-works/pi#5592)",
+    bodyOf([started, ...hiBlock, ...ended]),
+    said,
+    OPEN,
+  ],
+  ["no line after its last event", bodyOf([started, ...hiBlock, ...ended]).trimEnd(), said],
+  ["no reason", [started, ...hiBlock, ...stopped("")], said],
+  ["a reason that is taken back", [started, ...hiBlock, ended[0] ?? {}, ...stopped("")], said],
+  [
+    "a call without a reason",
+    [started, ...callBlock({}, '{"a":1}'), { type: "message_stop" }],
+    usedAs(),
+  ],
+  ...(
+    [
+      ["stop", "stop"],
+      ["tool_calls", "tool-calls"],
+      ["stop_sequence", "stop"],
+      ["pause_turn", "stop"],
+      ["refusal", "content-filter"],
+      ["model_context_window_exceeded", "length"],
+    ] as const
+  ).map(([word, got]): Variant => [
+    `the reason ${word}`,
+    [started, ...hiBlock, ...stopped(word)],
+    ["hi", got, "3 tokens"],
+  ]),
+];
+
+const ofCloudflare = { name: "w", arguments: { a: 1 } };
+const twice = ['? w {"a":1}', '? v {"a":1}', "tool-calls", "0 tokens"];
+const asV = { name: "v", arguments: '{"a":1}' };
+
+const runs: readonly Variant[] = [
+  ["OpenAI's form", [hi, end()], [...answered, "0 tokens"]],
+  ["its older form", [{ response: "hi" }, { response: "", usage: counts }], counted],
+  [
+    "calls in its older form",
+    [{ tool_calls: [ofCloudflare, { ...ofCloudflare, name: "v" }] }],
+    twice,
+  ],
+  [
+    "all digits of such calls",
+    'data: {"tool_calls":[{"name":"w","arguments":{"a":12345678901234567890}}]}\n\ndata: [DONE]\n\n',
+    ['? w {"a":12345678901234567890}', "tool-calls", "0 tokens"],
+  ],
+  ...[0, null].map((index): Variant => [
+    `two calls with the index ${index}`,
+    [call({ index }), call({ index, id: "d", function: asV }), byCall],
+    twice,
+  ]),
+  [
+    "calls by turns",
+    [
+      call({ function: { name: "w", arguments: '{"a"' } }),
+      call({ index: 1, id: "d", function: asV }),
+      chunk({ tool_calls: [{ index: 0, function: { arguments: ":1}" } }] }),
+      byCall,
+    ],
+    twice,
+  ],
+  [
+    "a text in parts",
+    [chunk({ content: [{ type: "text", text: "hi" }] }), end()],
+    [...answered, "0 tokens"],
+  ],
+  ["an error", [hi, { error: { message: "away" } }], ["hi", "away"]],
+  ["errors of its API", [{ success: false, errors: [{ code: 3040, message: "away" }] }], ["away"]],
+  ["nothing", ["[DONE]"], ["The model's answer broke off before its end."]],
+  ["no end of its connection", bodyOf([hi, end(), "[DONE]"]), [...answered, "0 tokens"], OPEN],
+];
+
+const response = { id: "r", created_at: 1, model: "m" };
+const usage = { input_tokens: 3, output_tokens: 4 };
+const item = { type: "message", id: "msg", role: "assistant", content: [] };
+const responses = [
+  { type: "response.created", response },
+  { type: "response.output_item.added", output_index: 0, item },
+  {
+    type: "response.output_text.delta",
+    item_id: "msg",
+    output_index: 0,
+    content_index: 0,
+    delta: "hi",
+  },
+  { type: "response.completed", response: { ...response, usage, incomplete_details: null } },
+];
+
+const ofResponses: readonly Variant[] = [
+  ["OpenAI's form", responses, said],
+  ["no line after its last event (earendil-works/pi#9047)", bodyOf(responses).trimEnd(), said],
+  ["no end of its connection", bodyOf(responses), said, OPEN],
+  [
+    "an error of another form",
+    [...responses.slice(0, 3), { error: "away" }],
+    ["hi", "away", "error"],
+  ],
 ];
 
 describe.each([
   { name: "openai-compatible", provider: openaiCompatibleModels, variants: completions },
   { name: "anthropic", provider: anthropicModels, variants: messages },
+  { name: "openai", provider: openaiModels, variants: ofResponses },
+  { name: "workers-ai", provider: workersAiModels, variants: runs },
 ])("an endpoint for $name that sends", ({ name, provider, variants }) => {
   let server: Loopback;
   beforeAll(async () => {
     server = await startLoopback((request, response) => {
-      const [, sent = "", , type = "text/event-stream"] =
-        variants[Number(request.url?.split("/")[1])] ?? [];
-      response.setHeader("content-type", type);
-      if (typeof sent === "string") return response.end(sent);
-      const events = [...sent, "[DONE]"].map((one) =>
-        typeof one === "string" ? one : JSON.stringify(one),
-      );
-      return response.end(events.map((data) => `data: ${data}\n\n`).join(""));
+      const [, sent = "", , how = ""] = variants[Number(request.url?.split("/")[1])] ?? [];
+      response.setHeader("content-type", how.includes("/") ? how : "text/event-stream");
+      const body = typeof sent === "string" ? sent : bodyOf([...sent, "[DONE]"]);
+      return how === OPEN ? response.write(body) : response.end(body);
     });
   });
   afterAll(() => server.down());
@@ -254,15 +502,43 @@ describe.each([
   const rows = variants.map(([what, , got = answered], index) => [what, got, index] as const);
 
   it.each(rows)("%s", async (_what, got, index) => {
+    hurry();
     const MODEL_BASE_URL = `${server.url}/${index}`;
     const settings = readSettings({ MODEL: `${name}:m`, MODEL_API_KEY: "key", MODEL_BASE_URL });
-    const model = provider.model("m", settings, {} as Cloudflare.Env) as LanguageModelV4;
+    const AI = { run: async () => (await fetch(MODEL_BASE_URL)).body };
+    const env = { AI } as unknown as Cloudflare.Env;
+    const model = provider.model("m", settings, env) as LanguageModelV4;
     const content = [{ type: "text" as const, text: "?" }];
     const { stream } = await model.doStream({ prompt: [{ role: "user", content }] });
     const parts: string[] = [];
-    for await (const part of stream) parts.push(...describePart(part));
+    try {
+      for await (const part of stream) parts.push(...describePart(part));
+    } catch (error) {
+      parts.push(messageOf(error));
+    }
     expect(parts).toEqual(got);
   });
+});
+
+/** An answer that has its reason waits a part of what a silent one may take. */
+function hurry(): void {
+  const { setTimeout: arm } = globalThis;
+  const soon = (...[work, ms, ...args]: Parameters<typeof arm>) =>
+    arm(work, ms === limits.modelSilenceMs / 4 ? 0 : ms, ...args);
+  vi.spyOn(globalThis, "setTimeout").mockImplementation(soon as typeof arm);
+}
+
+it("an answer that is cancelled while it waits for its end ends nothing else", async () => {
+  hurry();
+  const read = () => [{ type: "message_delta" }];
+  const end = vi.fn<() => JsonObject[]>(() => [{ type: "message_stop" }]);
+  const body = new ReadableStream<Uint8Array>({
+    start: (stream) => stream.enqueue(new TextEncoder().encode("data: {}\n\n")),
+  });
+  const reader = readEvents(body, { read, end, hasReason: true }).getReader();
+  await reader.read();
+  await reader.cancel();
+  await vi.waitFor(() => expect(end).toHaveBeenCalled());
 });
 
 function describePart(part: LanguageModelV4StreamPart): readonly string[] {

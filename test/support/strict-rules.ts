@@ -233,6 +233,11 @@ export const chatRules: readonly Rule[] = [
   ),
   schemaRule((tool) => tool.function?.parameters),
   rule(
+    ["apache/maka/issues/5277", "An image is sent as a text, of which each character is paid."],
+    messagesOf,
+    (entry) => entry.role === "tool" && textsIn(entry.content).join("").includes("iVBORw"),
+  ),
+  rule(
     ["https://platform.openai.com/docs/api-reference/chat/create", "expected a string, got null."],
     messagesOf,
     (entry) => entry.content == null && callsIn(entry).length === 0,

@@ -40,7 +40,7 @@ export interface ConversationOptions {
   readonly services?: PlatformServices;
 }
 
-interface SayOptions {
+interface SayOptions extends Pick<TurnOptions, "timeline"> {
   readonly steps: readonly Step[];
   /** `null` answers the newest message of the history. */
   readonly question?: string | null;
@@ -103,12 +103,13 @@ export class Conversation {
   }
 
   async #play(
-    { steps, signal, onChunk, model }: SayOptions,
+    { steps, signal, onChunk, model, ...timing }: SayOptions,
     work: (options: TurnOptions) => Promise<TurnResult>,
   ): Promise<Turn> {
     const scripted = scriptedModel(steps);
     const chunks: UIMessageChunk[] = [];
     const result = await work({
+      ...timing,
       agent: this.agent,
       model: model ?? scripted,
       store: this.store,

@@ -130,11 +130,8 @@ const ofOpenai: AssistantPart = {
   text: "Let me see.",
   providerOptions: { openai: { itemId: "rs_1", reasoningEncryptedContent: "gAAA" } },
 };
-const picture: AssistantPart = {
-  type: "file",
-  mediaType: "image/png",
-  data: { type: "data", data: "iVBORw0KGgo=" },
-};
+const PNG = { type: "data", data: "iVBORw0KGgo=" } as const;
+const picture: AssistantPart = { type: "file", mediaType: "image/png", data: PNG };
 const call = (toolCallId: string, about: Partial<Call> = {}): AssistantPart => ({
   type: "tool-call",
   toolCallId,
@@ -157,6 +154,12 @@ const results = (...content: readonly ReturnType<typeof result>[]): Message => (
   role: "tool",
   content: [...content],
 });
+/** A result with a text and an image. */
+const seen = (toolCallId: string) => {
+  const image = { type: "file" as const, mediaType: "image/png", data: PNG };
+  const value = [{ type: "text" as const, text: "Seen." }, image];
+  return { ...result(toolCallId), output: { type: "content" as const, value } };
+};
 const tail = user("<variables>\n$seen: 3 characters\n</variables>");
 
 /** The prompt of a reader, which knows the list of variables by identity. */
@@ -242,6 +245,10 @@ const histories: readonly (readonly [what: string, history: readonly Message[]])
       assistant(text("So \ude00."), call(ONE, { input: { "\ud83d": ["\ud83d"] } })),
       results(result(ONE, "Seen \ud83d.")),
     ],
+  ],
+  [
+    "images in results (vercel/ai#8209)",
+    [HI, assistant(call(ONE), call(TWO)), { role: "tool", content: [seen(ONE), seen(TWO)] }, tail],
   ],
   ["two questions in a row", [HI, AND]],
   ["two answers in a row", [HI, assistant(text("A.")), assistant(text("B.")), user("?")]],

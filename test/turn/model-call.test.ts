@@ -120,6 +120,18 @@ it("a model that is always ahead leaves time to timers and other requests", asyn
   expect(passed.indexOf("timer")).toBeLessThan(100);
 });
 
+it.each<[unknown, unknown, object]>([
+  [-1, 7, { outputTokens: 7, totalTokens: 7 }],
+  [Number.NaN, Infinity, {}],
+  [null, "7", {}],
+])("a provider's counts of %j and %j tokens (vercel/ai#6007)", async (input, output, counted) => {
+  const [end = expect.fail()] = finish();
+  const usage = { inputTokens: { total: input }, outputTokens: { total: output } };
+  const odd = { ...end, usage } as unknown as Part;
+  const { usage: sum, error } = await callWith({ steps: [[text("Hello."), odd]] });
+  expect([sum, error]).toEqual([counted, undefined]);
+});
+
 describe("a model that fails for a moment", () => {
   it("is retried without a reset if nothing was shown", async () => {
     const { result, usage, log, delaysMs, calls } = await callWith({
@@ -354,6 +366,15 @@ function answered(statusCode: number, responseHeaders: Record<string, string> = 
   return new APICallError({ ...about, statusCode, responseHeaders });
 }
 
+/** What Groq answers if the model's call could not be read. */
+const malformed = new APICallError({
+  message: "Failed to call a function.",
+  url: "https://example.com",
+  requestBodyValues: {},
+  statusCode: 400,
+  data: { error: { message: "Failed to call a function.", code: "tool_use_failed" } },
+});
+
 function withCode(code: string, message = "It failed."): Error {
   return Object.assign(new Error(message), { code });
 }
@@ -390,6 +411,8 @@ it.each<[string, unknown]>([
   ["an error part has a status", { message: "No.", status: 503 }],
   ["an error part has one as its code", { message: "No.", code: "429" }],
   ["an error part is a word", "Overloaded"],
+  ["a call could not be read (pydantic-ai#2759)", malformed],
+  ["a call in a stream could not be read", { code: "tool_use_failed", status_code: 400 }],
 ])("a model call is retryable when %s", (_, error) => {
   expect(isRetryable(error)).toBe(true);
   expect(retryDelayMs(error, 1)).toBeGreaterThan(0);

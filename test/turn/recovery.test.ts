@@ -24,7 +24,7 @@ function hanging(effects: "none" | "idempotent" | "once") {
   return { keys, tools: { act }, about: { effects: { act: effects } } };
 }
 
-const call: Step = [toolCall("act", { n: 1 }), asked];
+const call = [toolCall("act", { n: 1 }), asked];
 
 describe("a turn that a crash interrupts", () => {
   it.each([
@@ -119,6 +119,26 @@ describe("a turn that a crash interrupts", () => {
     expect(ran).toEqual([1, 2, 2]);
   });
 
+  it("keeps the late result of a provider's own call", async () => {
+    const about = { type: "provider", id: "scripted.search", isProviderExecuted: true } as const;
+    const search = tool({ ...about, args: {}, inputSchema: z.object({}), outputSchema: z.any() });
+    const act = tool({ inputSchema, execute: ({ n }) => (n === 2 ? hang() : n) });
+    const chat = new Crashing({ search, act }, { effects: { act: "once" } });
+    const made = { toolCallId: "p", toolName: "search", providerExecuted: true };
+    const late = {
+      type: "tool-result",
+      toolCallId: "p",
+      toolName: "search",
+      result: "late",
+    } as const;
+    await chat.run(
+      [{ type: "tool-call", ...made, input: "{}" }, ...call],
+      [late, toolCall("act", { n: 2 }, { id: "b" }), asked],
+    );
+    const { result } = await chat.recover([text("So."), finish()]);
+    expect(result?.message.parts[1]).toMatchObject({ toolCallId: "p", output: "late" });
+  });
+
   it("gets three new tries after progress", async () => {
     const chat = new Crashing({ act: tool({ inputSchema, execute: () => 1 }) });
     await chat.run(never);
@@ -187,6 +207,16 @@ describe("a turn without enough storage", () => {
     expect(after.result?.error).toBeUndefined();
     expect(chat.history.count()).toBe(2);
     whole(chat);
+  });
+
+  it("leaves nothing in later prompts if its start did not fit", async () => {
+    const chat = new Crashing({});
+    await chat.run([text("One."), finish()]);
+    chat.sql.refused = '"attempt":2';
+    expect((await chat.run([])).error).toMatchObject({ code: "storage_full" });
+    chat.sql.refused = undefined;
+    expect(chat.history.window().map(({ role }) => role)).toEqual(["user", "assistant"]);
+    expect(chat.history.count()).toBe(2);
   });
 
   it("is in the history once if its end did not fit at first", async () => {

@@ -1,7 +1,15 @@
 import { APICallError } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { finish, reasoning, type Step, type StepItem, text, toolCall } from "byref/testing";
+import {
+  finish,
+  reasoning,
+  scriptedModel,
+  type Step,
+  type StepItem,
+  text,
+  toolCall,
+} from "byref/testing";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { Conversation } from "../support/turn.ts";
 import { toolOf } from "../support/tool-of.ts";
@@ -85,6 +93,25 @@ describe("a prompt that the provider refuses", () => {
     // The calls of this turn stay as they are.
     expect(calls[2]?.prompt.at(-1)).toMatchObject({ role: "tool" });
   });
+
+  it.each([
+    ["groq.chat", false],
+    ["anthropic.messages", true],
+  ])(
+    "has the reasoning of its own turn, for %s: %s (qwen-code#11045)",
+    async (provider, isKept) => {
+      const chat = new Conversation({ tools: { look } });
+      const thought = reasoning("Hm.", { metadata: { p: { signature: "s" } } });
+      const called = (at: number) => [...thought, toolCall("look", { at }), finish("tool-calls")];
+      const refused = refusing('"reasoning"', "property 'reasoning_content' is unsupported", []);
+      const scripted = scriptedModel([called(7), refused, called(8), [...answer]]);
+      const { result } = await chat.say({ model: { ...scripted, provider }, steps: [] });
+      expect(result.error === undefined).toBe(!isKept);
+      const prompts = scripted.calls.map(({ prompt }) => JSON.stringify(prompt));
+      expect(prompts.at(-1)?.includes('"reasoning"')).toBe(isKept);
+      expect(prompts.at(-1)).toContain("Seen 7.");
+    },
+  );
 
   it("ends the turn with the provider's error if it is refused again", async () => {
     const chat = await talked();

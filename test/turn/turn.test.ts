@@ -181,6 +181,29 @@ it("savings exclude what would not have fit into the model's context window", as
   expect(large?.result.metadata.savings).not.toHaveProperty("wouldNotFit");
 });
 
+it("a turn that waits often keeps the newest ten attempts of its timeline", async () => {
+  const act = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 1 });
+  const chat = new Conversation({ tools: { act } });
+  let attempts = 0;
+  const about = { agent: "a", model: "m", provider: "p", durationMs: 1, activities: [] };
+  const timeline = () => ({ ...about, startedAt: `${++attempts}` });
+  const steps = [[toolCall("act", {}), asked]];
+  await chat.say({ steps, timeline });
+  for (let waits = 0; waits < 11; waits++) await chat.approve({ steps, timeline });
+  const kept = chat.history.newest()?.timeline?.map(({ startedAt }) => Number(startedAt));
+  expect(kept).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+});
+
+it("an answer with a long value is shown in deltas of a limited length", async () => {
+  const chat = new Conversation({});
+  await chat.store.save({ name: "big", value: "x".repeat(3 * limits.maxPieceChars) });
+  const { chunks } = await say(chat, "All: $big, $big. That is all.", 1);
+  const deltas = chunksOf(chunks, "text-delta").map(({ delta }) => delta);
+  expect(Math.max(...deltas.map(({ length }) => length))).toBeLessThanOrEqual(limits.maxPieceChars);
+  expect(deltas.join("")).toBe(chat.history.newest()?.display?.join(""));
+  expect(deltas.length).toBeGreaterThan(3);
+});
+
 function say(chat: Conversation, answer: string, chunks?: number | readonly string[]) {
   const cut = chunks === undefined ? {} : { chunks };
   return chat.say({ steps: [[text(answer, cut), finish()]] });

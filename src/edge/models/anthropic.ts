@@ -1,7 +1,17 @@
 import { AnthropicLanguageModel } from "@ai-sdk/anthropic/internal";
 import { isJsonObject, type Json, type JsonObject } from "../../value/json.ts";
 import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
-import { asText, countsIn, errorIn, fetchEvents, objectsIn, textOf } from "./streamed-events.ts";
+import {
+  asText,
+  countsIn,
+  errorIn,
+  type EventReader,
+  FAILED,
+  fetchEvents,
+  objectsIn,
+  reasonIn,
+  textOf,
+} from "./streamed-events.ts";
 
 /**
  * `anthropic:<model>`: the Messages API. `MODEL_BASE_URL` may be that of an AI Gateway, `…/anthropic`. Uses
@@ -15,7 +25,7 @@ export const anthropicModels: ModelProvider = {
       provider: "anthropic.messages",
       baseURL: withoutTrailingSlash(MODEL_BASE_URL),
       headers: { "anthropic-version": "2023-06-01", "x-api-key": MODEL_API_KEY },
-      fetch: fetchMessages,
+      fetch: fetchEvents(() => new Message()),
       supportedUrls: () => ({ "image/*": [ANY_URL], "application/pdf": [ANY_URL] }),
     }),
 };
@@ -23,60 +33,151 @@ export const anthropicModels: ModelProvider = {
 /** URLs that the endpoint fetches itself. */
 const ANY_URL = /^https?:\/\/.*$/;
 
-/**
- * `fetch` for Anthropic's Messages API. Endpoints that follow it leave out counts of tokens, or send a text with the
- * start of its block. What is of other types is to be ignored, as Anthropic's versioning policy says.
- */
-const fetchMessages = fetchEvents(() => {
-  const ignored = new Set<unknown>();
-  return { read: (event) => readEvent(event, ignored) };
-});
-
 /** What the provider reads: with another block or delta, it would end the answer. */
 const BLOCKS = /(?:^|^text|thinking|tool_use|tool_result|^compaction)$/;
 const DELTAS = /^(?:citations|compaction)_delta$/;
+const TEXTS = ["text", "thinking", "partial_json", "signature"];
 
-function readEvent(event: JsonObject, ignored: Set<unknown>): readonly JsonObject[] {
-  const failed = event.type === "error" ? { message: "The endpoint failed." } : undefined;
-  const failure = errorIn(event) ?? failed;
-  if (failure !== undefined) return [{ type: "error", error: { type: "api_error", ...failure } }];
-  const ofBlock = { ...event, index: Number(event.index ?? 0) };
-  switch (event.type) {
-    case "message_start": {
-      const [{ id, usage, ...message } = {}] = objectsIn(event.message);
-      const counts = { input_tokens: 0, output_tokens: 0, ...countsIn(usage) };
-      return [{ ...event, message: { ...message, id: textOf(id) ?? null, usage: counts } }];
+/**
+ * Reads Anthropic's Messages API. Endpoints that follow it leave out counts of tokens, the ends of blocks or of the
+ * message, use an index again, or send a text with the start of its block. What is of other types is to be ignored, as
+ * Anthropic's versioning policy says. Nothing that the model said is changed.
+ */
+class Message implements EventReader {
+  /** Blocks that have not ended, by the endpoint's index: their index here, or undefined if they are ignored. */
+  readonly #open = new Map<string, number | undefined>();
+  #blocks = 0;
+  #hasCalled = false;
+  #reason: string | undefined;
+  #counts: JsonObject = { output_tokens: 0 };
+  #hasEnded = false;
+
+  get hasReason(): boolean {
+    return this.#reason !== undefined;
+  }
+
+  readonly read = (event: JsonObject): readonly JsonObject[] => {
+    const failure = errorIn(event) ?? (event.type === "error" ? FAILED : undefined);
+    if (failure !== undefined)
+      return [{ type: "error", error: { ...failure, type: textOf(failure.type) ?? "api_error" } }];
+    switch (event.type) {
+      case "message":
+        return this.#whole(event);
+      case "message_start": {
+        const [{ id, usage, ...message } = {}] = objectsIn(event.message);
+        const counts = { input_tokens: 0, output_tokens: 0, ...countsIn(usage) };
+        return [{ ...event, message: { ...message, id: textOf(id) ?? null, usage: counts } }];
+      }
+      case "message_delta":
+        return this.#delta(event);
+      case "content_block_start":
+        return this.#start(event);
+      case "content_block_delta":
+        return this.#blockDelta(event);
+      case "content_block_stop":
+        return this.#stop(keyOf(event));
+      case "message_stop":
+        return this.end(true);
+      default:
+        return event.type === "ping" ? [event] : [];
     }
-    case "message_delta":
-      return [{ ...event, usage: { output_tokens: 0, ...countsIn(event.usage) } }];
-    case "content_block_start":
-      if (BLOCKS.test(typeIn(event.content_block))) return startOf(ofBlock);
-      ignored.add(ofBlock.index);
-      return [];
-    case "content_block_delta": {
-      const [delta = {}] = objectsIn(event.delta);
-      const texts = TEXTS.filter((name) => name in delta);
-      const isUnknown = texts.length === 0 && !DELTAS.test(typeIn(delta));
-      if (isUnknown || ignored.has(ofBlock.index)) return [];
-      const said = texts.map((name) => [name, asText(delta[name] ?? null)] as const);
-      return [{ ...ofBlock, delta: { ...delta, ...Object.fromEntries(said) } }];
-    }
-    case "content_block_stop":
-      return ignored.delete(ofBlock.index) ? [] : [ofBlock];
-    default:
-      return event.type === "message_stop" || event.type === "ping" ? [event] : [];
+  };
+
+  /** An answer is complete once it has a reason. Some endpoints give no other sign than the end. */
+  readonly end = (isSaid: boolean): readonly JsonObject[] => {
+    if (this.#hasEnded || !(isSaid || this.hasReason)) return [];
+    this.#hasEnded = true;
+    const isMissing = !this.hasReason && this.#blocks > 0;
+    const reason = this.#hasCalled ? "tool_use" : "end_turn";
+    const last = isMissing
+      ? this.#delta({ type: "message_delta", delta: { stop_reason: reason } })
+      : this.#stopAll();
+    return [...last, { type: "message_stop" }];
+  };
+
+  /** A message that was not streamed. */
+  #whole({ content, stop_reason: reason = null, usage = null, ...message }: JsonObject) {
+    const blocks = objectsIn(content).flatMap((block, index) => [
+      { type: "content_block_start", index, content_block: block },
+      { type: "content_block_stop", index },
+    ]);
+    return [
+      { type: "message_start", message: { ...message, content: [], usage } },
+      ...blocks,
+      { type: "message_delta", delta: { stop_reason: reason }, usage },
+      { type: "message_stop" },
+    ].flatMap((event) => this.read(event));
+  }
+
+  /** A later event does not take back the reason. */
+  #delta(event: JsonObject): readonly JsonObject[] {
+    const [{ stop_reason: word, ...others } = {}] = objectsIn(event.delta);
+    this.#reason = reasonOf(word) ?? this.#reason;
+    const delta = { ...others, stop_reason: this.#reason ?? null };
+    this.#counts = { ...this.#counts, ...countsIn(event.usage) };
+    return [...this.#stopAll(), { ...event, delta, usage: this.#counts }];
+  }
+
+  #start(event: JsonObject): readonly JsonObject[] {
+    const key = keyOf(event);
+    const before = this.#stop(key);
+    const [block = {}] = objectsIn(event.content_block);
+    const isKnown = BLOCKS.test(textOf(block.type) ?? "");
+    const index = isKnown ? this.#blocks++ : undefined;
+    this.#open.set(key, index);
+    if (index === undefined) return before;
+    this.#hasCalled ||= block.type === "tool_use";
+    return [...before, ...startOf({ ...event, index, content_block: block }, block)];
+  }
+
+  #blockDelta(event: JsonObject): readonly JsonObject[] {
+    const [delta = {}] = objectsIn(event.delta);
+    const texts = TEXTS.filter((name) => name in delta);
+    if (texts.length === 0 && !DELTAS.test(textOf(delta.type) ?? "")) return [];
+    const key = keyOf(event);
+    const kind = texts.find((name) => name === "text" || name === "thinking");
+    const isMissing = kind !== undefined && !this.#open.has(key);
+    const before = isMissing
+      ? this.#start({ ...event, type: "content_block_start", content_block: { type: kind } })
+      : [];
+    const index = this.#open.get(key);
+    if (index === undefined) return before;
+    const said = texts.map((name) => [name, asText(delta[name] ?? null)] as const);
+    return [...before, { ...event, index, delta: { ...delta, ...Object.fromEntries(said) } }];
+  }
+
+  #stop(key: string): readonly JsonObject[] {
+    const index = this.#open.get(key);
+    this.#open.delete(key);
+    return index === undefined ? [] : [{ type: "content_block_stop", index }];
+  }
+
+  #stopAll(): readonly JsonObject[] {
+    return [...this.#open.keys()].flatMap((key) => this.#stop(key));
   }
 }
 
-function typeIn(value: Json | undefined): string {
-  const [{ type } = {}] = objectsIn(value);
-  return textOf(type) ?? "";
+function keyOf({ index }: JsonObject): string {
+  return textOf(index) ?? "";
 }
 
-const TEXTS = ["text", "thinking", "partial_json", "signature"];
+const REASONS = {
+  calls: "tool_use",
+  done: "end_turn",
+  length: "max_tokens",
+  filtered: "refusal",
+} as const;
+/** Anthropic's own words, which say more. */
+const OWN = /^(?:stop_sequence|pause_turn|compaction|model_context_window_exceeded)$/u;
 
-function startOf(event: JsonObject): readonly JsonObject[] {
-  const [block = {}] = objectsIn(event.content_block);
+function reasonOf(word: Json | undefined): string | undefined {
+  const text = textOf(word);
+  const known = reasonIn(word);
+  const isOwn = known === undefined || known === "failed" || OWN.test(text ?? "");
+  return isOwn ? text : REASONS[known];
+}
+
+function startOf(event: JsonObject, block: JsonObject): readonly JsonObject[] {
   const { type, input, id } = block;
   if (type === "text" || type === "thinking") {
     const text = asText(block[type] ?? null);

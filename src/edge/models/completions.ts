@@ -1,11 +1,13 @@
-import { isJsonArray, isJsonObject, type JsonObject } from "../../value/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../value/json.ts";
 import {
   asText,
   countsIn,
   errorIn,
   type EventReader,
+  FAILED,
   fetchEvents,
   objectsIn,
+  reasonIn,
   textOf,
 } from "./streamed-events.ts";
 
@@ -15,66 +17,116 @@ import {
  */
 export const fetchCompletions = fetchEvents(() => new Completion());
 
-class Completion implements EventReader {
-  #hasSaid = false;
+export class Completion implements EventReader {
+  readonly #takeCall: ((call: CallDelta) => void) | undefined;
+  hasSaid = false;
+  hasReason = false;
   #hasCalled = false;
-  #hasReason = false;
+
+  /** `takeCall` receives what is said of calls. Default: it is sent on. */
+  constructor(takeCall?: (call: CallDelta) => void) {
+    this.#takeCall = takeCall;
+  }
 
   readonly read = (chunk: JsonObject): readonly JsonObject[] => {
-    const failure = errorIn(chunk);
-    if (failure !== undefined) return [{ error: failure }];
     const { error: _error, id, model, created, choices, usage, ...others } = chunk;
+    const all = objectsIn(choices);
+    const failure = [chunk, ...all].map(errorIn).find((one) => one !== undefined);
+    if (failure !== undefined) return [{ error: failure }];
+    if (all.some(hasFailed)) return [{ error: FAILED }];
     const about = {
       ...(textOf(id) === undefined ? {} : { id: String(id) }),
       ...(typeof model === "string" ? { model } : {}),
       ...(typeof created === "number" ? { created } : {}),
       ...(isJsonObject(usage ?? null) ? { usage: countsIn(usage) } : {}),
     };
-    const sent = objectsIn(choices).map((choice) => this.#choice(choice));
-    return [{ ...others, ...about, choices: sent }];
+    return [{ ...others, ...about, choices: all.map((choice) => this.#choice(choice)) }];
   };
 
   /** Some endpoints give no other sign that an answer is complete. */
-  readonly end = (): readonly JsonObject[] => {
-    if (!this.#hasSaid || this.#hasReason) return [];
+  readonly end = (isSaid: boolean): readonly JsonObject[] => {
+    if (!isSaid || !this.hasSaid || this.hasReason) return [];
     const reason = this.#hasCalled ? "tool_calls" : "stop";
     return [{ choices: [{ index: 0, delta: {}, finish_reason: reason }] }];
   };
 
-  #choice({ delta, message, finish_reason: reason, ...others }: JsonObject): JsonObject {
+  #choice({ delta, message, text, finish_reason: reason, ...others }: JsonObject): JsonObject {
     // The last chunk may repeat the whole message.
-    const [said = {}] = objectsIn(delta ?? (this.#hasSaid ? null : message));
+    const whole = this.hasSaid ? null : message;
+    const [said = {}] = objectsIn(delta ?? (text === undefined ? whole : { content: text }));
     const sent = deltaOf(said);
-    this.#hasCalled ||= Array.isArray(sent.tool_calls);
-    this.#hasSaid ||= Object.values(sent).some((part) => part !== "" && part !== null);
-    this.#hasReason ||= textOf(reason) !== undefined;
-    return { ...others, delta: sent, finish_reason: textOf(reason) ?? null };
+    const calls = callsIn(said);
+    this.#hasCalled ||= calls.length > 0;
+    const parts = [...calls, ...Object.values(sent)];
+    this.hasSaid ||= parts.some((part) => part !== "" && part !== null);
+    this.hasReason ||= textOf(reason) !== undefined;
+    if (this.#takeCall !== undefined) for (const call of calls.splice(0)) this.#takeCall(call);
+    const called = calls.length > 0 && { tool_calls: calls.map((call) => ({ ...call })) };
+    return { ...others, delta: { ...sent, ...called }, finish_reason: finishReason(reason) };
   }
 }
 
+const REASONS = {
+  calls: "tool_calls",
+  done: "stop",
+  length: "length",
+  filtered: "content_filter",
+  failed: "error",
+} as const;
+
+/** The reason in OpenAI's words, if it is known. */
+function finishReason(reason: Json | undefined): string | null {
+  const known = reasonIn(reason);
+  return known === undefined ? (textOf(reason) ?? null) : REASONS[known];
+}
+
+/** Some proxies say in the words of their provider alone that it failed. */
+function hasFailed({ finish_reason: reason, native_finish_reason: native }: JsonObject): boolean {
+  return reasonIn(reason) === "failed" || reasonIn(native) === "failed";
+}
+
 function deltaOf(delta: JsonObject): JsonObject {
-  const { content, reasoning, function_call: call, tool_calls: calls } = delta;
-  const { reasoning_content: thought } = delta;
+  const { content, reasoning, reasoning_content: thought } = delta;
   const others = Object.entries(delta).filter(([key]) => !REPLACED.has(key));
-  const [older] = objectsIn(call);
-  const all = older === undefined ? objectsIn(calls) : [{ index: 0, function: older }];
   return {
     ...Object.fromEntries(others),
     ...(typeof reasoning === "string" ? { reasoning } : {}),
     ...(typeof thought === "string" ? { reasoning_content: thought } : {}),
-    ...(content === undefined || isJsonArray(content) ? {} : { content: asText(content) }),
-    ...(all.length === 0 ? {} : { tool_calls: all.map(callOf) }),
+    ...(content === undefined ? {} : { content: contentOf(content) }),
   };
 }
 
 const REPLACED = new Set(["role", "reasoning", "reasoning_content", "function_call", "tool_calls"]);
 
-function callOf({ id, index, function: named, ...others }: JsonObject): JsonObject {
-  const [{ arguments: input = null, ...about } = {}] = objectsIn(named);
-  return {
-    ...others,
-    id: textOf(id) ?? null,
-    index: textOf(index) === undefined ? null : Number(index),
-    function: { ...about, arguments: input === null ? null : asText(input) },
-  };
+/** A text, or parts of which some are thoughts. */
+function contentOf(content: Json): Json {
+  if (!isJsonArray(content)) return asText(content);
+  const parts = content.map((part): JsonObject => {
+    if (!isJsonObject(part)) return { type: "text", text: asText(part) };
+    const isText = part.type !== "thinking" && typeof part.text === "string";
+    return { ...part, type: isText ? "text" : (textOf(part.type) ?? "") };
+  });
+  const isText = parts.every(({ type }) => type === "text");
+  return isText ? parts.map(({ text = "" }) => asText(text)).join("") : parts;
+}
+
+type CallDelta = {
+  readonly id: string | null;
+  readonly index: number | null;
+  readonly function: { readonly name: string | null; readonly arguments: string | null };
+};
+
+/** What a delta says of calls. Some endpoints leave out what is around the name and the arguments. */
+function callsIn({ function_call: call, tool_calls: calls }: JsonObject): CallDelta[] {
+  const [older] = objectsIn(call);
+  const all = older === undefined ? objectsIn(calls) : [{ index: 0, function: older }];
+  return all.map(({ id, index, function: named, ...others }) => {
+    const [{ name, arguments: input = null } = others] = objectsIn(named);
+    return {
+      ...others,
+      id: textOf(id) ?? null,
+      index: textOf(index) === undefined ? null : Number(index),
+      function: { name: textOf(name) ?? null, arguments: input === null ? null : asText(input) },
+    };
+  });
 }

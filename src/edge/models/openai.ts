@@ -1,6 +1,7 @@
 import { OpenAIResponsesLanguageModel } from "@ai-sdk/openai/internal";
 import { defaultSettingsMiddleware, wrapLanguageModel } from "ai";
 import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
+import { errorIn, fetchEvents } from "./streamed-events.ts";
 
 /**
  * `openai:<model>`: the Responses API. `MODEL_BASE_URL` may be that of an AI Gateway, `…/openai`. Uses the
@@ -17,10 +18,19 @@ export const openaiModels: ModelProvider = {
       url: ({ path }) => `${baseURL}${path}`,
       headers: () => ({ authorization: `Bearer ${MODEL_API_KEY}` }),
       fileIdPrefixes: ["file-"],
+      fetch: fetchResponses,
     });
     return wrapLanguageModel({ model, middleware: defaultSettingsMiddleware({ settings }) });
   },
 };
+
+/** `fetch` for the Responses API. Gateways send errors of other forms. */
+const fetchResponses = fetchEvents(() => ({
+  read: (event) => {
+    const failure = event.type === undefined ? errorIn(event) : undefined;
+    return [failure === undefined ? event : { type: "error", sequence_number: 0, ...failure }];
+  },
+}));
 
 /**
  * Turns off OpenAI's default `store`, so that the conversation is stored only here. With it, later calls would refer

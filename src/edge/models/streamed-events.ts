@@ -1,12 +1,15 @@
 import { type EventSourceMessage, EventSourceParserStream } from "@ai-sdk/provider-utils";
+import * as limits from "../../limits.ts";
 import { isJsonArray, isJsonObject, type Json, jsonIn, type JsonObject } from "../../value/json.ts";
 
 /** What reads the events of one answer. */
 export interface EventReader {
   /** Returns what to send on in place of an event, as the API's owner would send it. */
   readonly read: (event: JsonObject) => readonly JsonObject[];
-  /** Returns what to send on before the end. */
-  readonly end?: () => readonly JsonObject[];
+  /** Returns what to send on before the end. `isSaid`: the endpoint says that this is the end. */
+  readonly end?: (isSaid: boolean) => readonly JsonObject[];
+  /** True once the answer has its reason to end. Then its end is not awaited for long. */
+  readonly hasReason?: boolean;
 }
 
 /**
@@ -18,39 +21,118 @@ export function fetchEvents(open: () => EventReader): typeof fetch {
     const response = await fetch(input, init);
     const { ok, body, headers } = response;
     if (!ok || body === null || !String(init?.body).includes('"stream":true')) return response;
-    const isStreamed = headers.get("content-type")?.includes("json") !== true;
-    const events = isStreamed ? body : new Blob([asEvents(await response.text())]).stream();
-    const stream = events
-      .pipeThrough(new TextDecoderStream())
-      .pipeThrough(new EventSourceParserStream())
-      .pipeThrough(new TransformStream(through(open())))
-      .pipeThrough(new TextEncoderStream());
-    return new Response(stream, { headers });
+    return new Response(readEvents(body, open()), { headers });
   };
 }
 
-/** An endpoint that does not stream sends one document; others send one on each line. */
-function asEvents(text: string): string {
-  const whole = jsonIn(text);
-  const events = whole === undefined ? text.split("\n") : [JSON.stringify(whole)];
-  return [...events, END].map((event) => `data: ${event}\n\n`).join("");
+/** Returns the events of a stream as they are to be sent on. */
+export function readEvents(
+  body: ReadableStream<Uint8Array>,
+  reader: EventReader,
+): ReadableStream<Uint8Array> {
+  return body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new TransformStream(framed()))
+    .pipeThrough(new EventSourceParserStream())
+    .pipeThrough(new TransformStream(through(reader)))
+    .pipeThrough(new TextEncoderStream());
+}
+
+/** Events begin with the name of a field, or a comment. */
+const FIELD = /^(?:data|event|id|retry|:)/u;
+const MIN_CHARS = "event".length;
+
+/**
+ * Makes one event of a body that has none, because an endpoint has not streamed: a document, or one on each line. Whatever
+ * its type says: some endpoints send the wrong one. The last event may lack its blank line.
+ */
+function framed(): Transformer<string, string> {
+  let head: string | undefined = "";
+  let isEvents = true;
+  const lined = (text: string) => (isEvents ? text : text.replaceAll(/[\r\n]/gu, "\ndata: "));
+  const opened = (text: string) => {
+    isEvents = FIELD.test(text);
+    return `${isEvents ? "" : "data: "}${lined(text)}`;
+  };
+  return {
+    transform(text, controller) {
+      if (head === undefined) return controller.enqueue(lined(text));
+      head = (head + text).trimStart();
+      if (head.length < MIN_CHARS) return undefined;
+      controller.enqueue(opened(head));
+      head = undefined;
+      return undefined;
+    },
+    flush(controller) {
+      if (head !== undefined && head !== "") controller.enqueue(opened(head));
+      controller.enqueue(isEvents ? "\n\n" : `\n\ndata: ${END}\n\n`);
+    },
+  };
 }
 
 /** The event that ends a stream of OpenAI. */
 const END = "[DONE]";
+/** The last events of Anthropic, and of OpenAI's Responses. An endpoint may keep the connection open after them. */
+const LAST = /^(?:message_stop|response\.(?:completed|incomplete|failed))$/u;
+/** How long an answer that has its reason waits for counts of tokens and for its end. Pings do not count. */
+const LAST_WAIT_MS = limits.modelSilenceMs / 4;
 
-function through({ read, end }: EventReader): Transformer<EventSourceMessage, string> {
+function through(reader: EventReader): Transformer<EventSourceMessage, string> {
+  let waiting: ReturnType<typeof setTimeout> | undefined;
+  const send = (
+    controller: TransformStreamDefaultController<string>,
+    events: readonly JsonObject[],
+  ) => {
+    for (const event of events) controller.enqueue(`data: ${JSON.stringify(event)}\n\n`);
+  };
+  const end = (controller: TransformStreamDefaultController<string>) => {
+    clearTimeout(waiting);
+    send(controller, reader.end?.(true) ?? []);
+    controller.terminate();
+  };
+  const endLate = (controller: TransformStreamDefaultController<string>) => {
+    try {
+      end(controller);
+    } catch {
+      // The answer was cancelled meanwhile.
+    }
+  };
   return {
-    transform({ data }, controller) {
-      const event = jsonIn(data);
-      const isRead = event !== undefined && isJsonObject(event);
-      const more = isRead ? read(event) : data === END ? (end?.() ?? []) : [];
-      // What is no JSON is refused by the provider, with its text.
-      const rest = isRead || data.trim() === "" ? [] : [data];
-      for (const text of [...more.map((one) => JSON.stringify(one)), ...rest])
-        controller.enqueue(`data: ${text}\n\n`);
+    transform({ data, event: name }, controller) {
+      for (const value of valuesIn(data)) {
+        if (value === END) return end(controller);
+        const event = eventOf(value, name);
+        const events = event === undefined ? [] : reader.read(event);
+        send(controller, events);
+        if (events.every(({ type }) => type === "ping")) continue;
+        clearTimeout(waiting);
+        if (events.some((one) => errorIn(one) !== undefined)) return controller.terminate();
+        if (events.some(({ type }) => LAST.test(textOf(type) ?? ""))) return end(controller);
+        if (reader.hasReason === true) waiting = setTimeout(endLate, LAST_WAIT_MS, controller);
+      }
+      return undefined;
+    },
+    flush(controller) {
+      clearTimeout(waiting);
+      send(controller, reader.end?.(false) ?? []);
     },
   };
+}
+
+/** The values in the data of an event: one, a list, or one on each line. What is no JSON is a text. */
+function valuesIn(data: string): readonly Json[] {
+  const whole = jsonIn(data);
+  if (whole !== undefined) return isJsonArray(whole) ? whole : [whole];
+  const lines = data.split("\n").map((line) => line.trim());
+  return lines.flatMap((line) => (line === "" ? [] : (jsonIn(line) ?? line)));
+}
+
+/** The event that a value stands for. A text is an error in the endpoint's words. Nothing for null, and for other pings. */
+function eventOf(value: Json, name: string | undefined): JsonObject | undefined {
+  if (typeof value === "string") return { error: value };
+  if (!isJsonObject(value)) return undefined;
+  if (name === "error" && errorIn(value) === undefined) return { error: value };
+  return name === undefined ? value : { type: name, ...value };
 }
 
 /** The text of a text or number; undefined for anything else, and for an empty text. */
@@ -75,21 +157,40 @@ export function asText(value: Json): string {
   return typeof value === "string" ? value : value === null ? "" : JSON.stringify(value);
 }
 
-/** Counts of tokens, also those that are written as texts. */
+/** Counts of tokens, also those that are written as texts. Some endpoints write -1 for one that they do not know. */
 export function countsIn(value: Json | undefined): JsonObject {
   const [counts = {}] = objectsIn(value);
   const entries = Object.entries(counts).flatMap(([key, count]): readonly [string, Json][] => {
     if (isJsonObject(count)) return [[key, countsIn(count)]];
-    const isCount = textOf(count) !== undefined && Number.isFinite(Number(count));
+    const isCount = textOf(count) !== undefined && Number(count) >= 0 && Number(count) < Infinity;
     return isCount ? [[key, Number(count)]] : [];
   });
   return Object.fromEntries(entries);
 }
 
 /** An error of an API, in one of the forms of OpenAI, Anthropic, vLLM, FastAPI and proxies. Some send an empty one. */
-export function errorIn({ error, detail, object, ...others }: JsonObject): JsonObject | undefined {
-  const given = [error, detail, object === "error" ? others : null].find(isSaid);
+export function errorIn(event: JsonObject): JsonObject | undefined {
+  const { error, errors, detail, object, ...others } = event;
+  const [first] = objectsIn(errors);
+  const given = [error, first, detail, object === "error" ? others : null].find(isSaid);
   if (given === undefined) return undefined;
   if (isJsonObject(given) && typeof given.message === "string") return given;
   return { message: typeof given === "string" ? given : JSON.stringify(given) };
 }
+
+/** How an answer has ended, in words of several APIs. */
+const REASONS = [
+  ["calls", /^(?:tool|function)/iu],
+  ["done", /^(?:stop|end|eo[st]|complete|finish|normal)/iu],
+  ["length", /length|^max|token|window/iu],
+  ["filtered", /filter|safety|sensitive|refus|moderat|blocked/iu],
+  ["failed", /^(?:error|fail|abort|cancel|interrupt|insufficient)|_error$/iu],
+] as const;
+
+/** What the word of an endpoint for the end of an answer says. Undefined for a word that is not known. */
+export function reasonIn(word: Json | undefined): (typeof REASONS)[number][0] | undefined {
+  return REASONS.find(([, form]) => form.test(textOf(word) ?? ""))?.[0];
+}
+
+/** An error of an endpoint that says nothing else. */
+export const FAILED = { type: "server_error", message: "The endpoint failed." };

@@ -1,7 +1,12 @@
+import { StreamingToolCallTracker } from "@ai-sdk/provider-utils";
 import { createWorkersAI } from "workers-ai-provider";
 import { ByrefError } from "../../errors.ts";
+import type { JsonObject } from "../../value/json.ts";
+import { StreamCutOff } from "../../turn/model/model-failure.ts";
 import type { Bindings } from "../app-env.ts";
+import { Completion } from "./completions.ts";
 import type { ModelProvider } from "./model.ts";
+import { errorIn, type EventReader, readEvents } from "./streamed-events.ts";
 
 /**
  * `workers-ai:<model>`: Cloudflare's own models, through the binding `AI`. The repository's wrangler.toml
@@ -18,6 +23,52 @@ export const workersAiModels: ModelProvider = {
         'A workers-ai model needs the binding AI. Add [ai] binding = "AI" to wrangler.toml.',
       );
     }
-    return createWorkersAI({ binding })(id);
+    const run = async (...args: Parameters<Ai["run"]>) => {
+      const answer: unknown = await binding.run(...args);
+      return answer instanceof ReadableStream ? readEvents(answer, new Answer()) : answer;
+    };
+    return createWorkersAI({ binding: Object.create(binding, { run: { value: run } }) })(id);
   },
 };
+
+/**
+ * Reads the stream of a model. Its provider joins calls that have the same index, or none, and ignores errors. So calls
+ * are sent on when they are complete, each with an index of its own.
+ */
+class Answer implements EventReader {
+  readonly #calls: JsonObject[] = [];
+  readonly #tracker = new StreamingToolCallTracker({
+    enqueue: (part) => {
+      if (part?.type !== "tool-call") return;
+      const { toolCallId: id, toolName: name, input } = part;
+      const index = this.#calls.length;
+      this.#calls.push({ id, index, type: "function", function: { name, arguments: input } });
+    },
+  });
+  readonly #completion = new Completion((call) => this.#tracker.processDelta(call));
+
+  get hasReason(): boolean {
+    return this.#completion.hasReason;
+  }
+
+  readonly read = (chunk: JsonObject): readonly JsonObject[] => {
+    const { response, tool_calls: calls, ...others } = chunk;
+    // The older form of Cloudflare.
+    const isOlder = response !== undefined || calls !== undefined;
+    const delta = { content: response ?? "", tool_calls: calls ?? [] };
+    const events = this.#completion.read(isOlder ? { ...others, choices: [{ delta }] } : chunk);
+    for (const failure of events.flatMap((event) => errorIn(event) ?? []))
+      throw Object.assign(new Error(), failure);
+    return events;
+  };
+
+  readonly end = (isSaid: boolean): readonly JsonObject[] => {
+    const { hasSaid, hasReason } = this.#completion;
+    // The provider would take it for an empty answer.
+    if (!hasSaid && !hasReason) throw new StreamCutOff();
+    this.#tracker.flush();
+    const last = this.#completion.end(isSaid);
+    if (this.#calls.length === 0) return last;
+    return [{ choices: [{ index: 0, delta: { tool_calls: this.#calls } }] }, ...last];
+  };
+}

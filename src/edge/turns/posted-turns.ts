@@ -100,13 +100,13 @@ export function chunksOf({ id, parts }: UIMessage): readonly UIMessageChunk[] {
 function chunksOfPart(part: MessagePart, id: string): readonly UIMessageChunk[] {
   if (part.type === "step-start") return [{ type: "start-step" }];
   if (part.type === "text" || part.type === "reasoning") {
-    const { providerMetadata, text: delta } = part;
+    const { providerMetadata, text: delta, type: kind } = part;
     const about = compact({ providerMetadata });
-    const kind = part.type;
+    const citations = part.type === "text" ? compact({ citations: part.citations }) : {};
     return [
       { type: `${kind}-start`, id, ...about },
       { type: `${kind}-delta`, id, delta },
-      { type: `${kind}-end`, id, ...about },
+      { type: `${kind}-end`, id, ...about, ...citations },
     ];
   }
   if (isToolUIPart(part)) return toolChunks(part);
@@ -115,15 +115,21 @@ function chunksOfPart(part: MessagePart, id: string): readonly UIMessageChunk[] 
 }
 
 function toolChunks(part: ToolPart): readonly UIMessageChunk[] {
-  const { toolCallId, state, input, providerExecuted, approval } = part;
+  const { toolCallId, state, input, providerExecuted, approval, title, toolMetadata } = part;
   const about = {
     toolCallId,
     ...(part.type === "dynamic-tool" ? { dynamic: true } : {}),
     ...compact({ providerExecuted }),
   };
   const toolName = getToolName(part);
-  const call: UIMessageChunk = { type: "tool-input-available", toolName, input, ...about };
-  const before: UIMessageChunk[] = [call];
+  const { callProviderMetadata: providerMetadata } = part;
+  const called = {
+    toolName,
+    input,
+    ...about,
+    ...compact({ title, toolMetadata, providerMetadata }),
+  };
+  const before: UIMessageChunk[] = [{ type: "tool-input-available", ...called }];
   if (approval !== undefined) {
     const { id: approvalId, approved, reason, descriptor: approvalDescriptor } = approval;
     const request = { type: "tool-approval-request", toolCallId, approvalId } as const;
@@ -132,8 +138,11 @@ function toolChunks(part: ToolPart): readonly UIMessageChunk[] {
     if (approved !== undefined) before.push(compact({ ...response, approved, reason }));
   }
   switch (state) {
-    case "output-available":
-      return [...before, { type: "tool-output-available", output: part.output, ...about }];
+    case "output-available": {
+      const { output, resultProviderMetadata } = part;
+      const done = { output, ...about, ...compact({ providerMetadata: resultProviderMetadata }) };
+      return [...before, { type: "tool-output-available", ...done }];
+    }
     case "output-error":
       return [...before, { type: "tool-output-error", errorText: part.errorText, ...about }];
     case "output-denied":

@@ -39,19 +39,6 @@ export interface WrittenCall {
   readonly place: string;
 }
 
-/** A call that is prepared only after all calls before it have an outcome. */
-export interface Deferred {
-  /** Calls that write what it reads. It is skipped if one of them has no result. */
-  readonly needs: readonly Needed[];
-}
-
-export interface Needed {
-  readonly toolCallId: string;
-  readonly source: string;
-  /** The name in the store. */
-  readonly name: string;
-}
-
 /** The input with which a person has approved the call, or is asked to, in place of the model's. */
 export function changedIn({ approval }: ToolPart): ChangedInput | undefined {
   const { descriptor } = approval ?? {};

@@ -1,7 +1,7 @@
 import type { FinishReason, UIMessage } from "ai";
 import { codeOf, errorCodes, type PublicError } from "../../errors.ts";
 import { compact, isObject } from "../../value/json.ts";
-import type { Deferred, MessagePart, StoredReceipt } from "./message-parts.ts";
+import type { MessagePart, StoredReceipt } from "./message-parts.ts";
 import type { TimedAttempt } from "./timeline.ts";
 import type { PromptRecord } from "./variable-list.ts";
 
@@ -20,9 +20,8 @@ export interface StoredMessage {
   readonly tainted?: boolean;
   /** State of the turn's prompts. Absent while all values were in the messages. */
   readonly prompt?: PromptRecord;
-  /** The pins of the inputs that would run, by approval; then the calls prepared after them, by id. */
+  /** The pins of the inputs that would run, by approval. */
   readonly waiting?: Readonly<Record<string, string>>;
-  readonly deferred?: Readonly<Record<string, Deferred>>;
   /** The agent that continues the message. */
   readonly agent?: string;
   /** Why the model stopped. Absent if it finished normally. */

@@ -3,7 +3,7 @@ import type { UIMessageChunk } from "ai";
 import * as limits from "../../limits.ts";
 import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
 import { slicesOf } from "../../value/characters.ts";
-import type { Deferred, Step } from "../history/message-parts.ts";
+import type { Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
 import type { Identity } from "../../tool/identity.ts";
 import type { Counts } from "../spend/account.ts";
@@ -69,8 +69,6 @@ export interface JournalEntry {
 export interface TurnCounts extends Counts {
   readonly tainted: boolean;
   readonly waiting: Readonly<Record<string, string>>;
-  /** Calls that are not prepared yet, by id. Absent if there are none. */
-  readonly deferred?: Readonly<Record<string, Deferred>>;
 }
 
 /**

@@ -2,8 +2,8 @@ import { Taint } from "../../store/labels.ts";
 import { ApprovalLedger } from "../../tool/policy.ts";
 import { variableIn } from "../../tool/tool-output.ts";
 import type { StoredMessage } from "../history/stored-message.ts";
-import type { JournalEntry, TurnCounts } from "./journal.ts";
-import { type Deferred, displayOf, MessageParts } from "../history/message-parts.ts";
+import type { JournalCall, JournalEntry, TurnCounts } from "./journal.ts";
+import { displayOf, MessageParts } from "../history/message-parts.ts";
 import type { TurnContext } from "../turn-context.ts";
 import type { PromptRecord } from "../history/variable-list.ts";
 import { waitingCalls } from "../waiting-calls.ts";
@@ -28,8 +28,8 @@ export class TurnState {
   /** The pins of the inputs that wait for a person, by approval. */
   readonly waiting = new Map<string, string>();
   readonly approvals = new ApprovalLedger(this.waiting);
-  /** Calls that are prepared after others of their step, by id. */
-  readonly deferred = new Map<string, Deferred>();
+  /** Calls that have begun and have no outcome yet, by id. */
+  readonly begun = new Map<string, JournalCall>();
   /** The state of the prompts, set by `Steps`. */
   prompt: PromptRecord | undefined;
   readonly #context: TurnContext;
@@ -42,8 +42,7 @@ export class TurnState {
     this.parts = new MessageParts(resumed);
     this.taint = new Taint(isTainted);
     this.prompt = resumed?.prompt;
-    refill(this.waiting, resumed?.waiting);
-    refill(this.deferred, resumed?.deferred);
+    this.#refill(resumed?.waiting);
     if (counts !== undefined) this.#restoreCounts(counts);
   }
 
@@ -53,7 +52,7 @@ export class TurnState {
 
   get counts(): TurnCounts {
     const { account } = this.#context;
-    return { ...account.counts, tainted: this.taint.isTainted, ...this.#pending };
+    return { ...account.counts, tainted: this.taint.isTainted, waiting: this.#pins };
   }
 
   get hasWaiting(): boolean {
@@ -79,7 +78,7 @@ export class TurnState {
 
   message(parts: StoredMessage["parts"], nowMs: number): StoredMessage {
     const { display, receipt } = this.parts;
-    const waits = { ...this.#pending, agent: this.#context.agent.name };
+    const waits = { waiting: this.#pins, agent: this.#context.agent.name };
     return compact({
       id: this.id,
       role: "assistant" as const,
@@ -93,20 +92,18 @@ export class TurnState {
     });
   }
 
-  get #pending(): Pick<TurnCounts, "waiting" | "deferred"> {
-    const deferred = this.deferred.size > 0 && { deferred: Object.fromEntries(this.deferred) };
-    return { waiting: Object.fromEntries(this.waiting), ...deferred };
+  get #pins(): TurnCounts["waiting"] {
+    return Object.fromEntries(this.waiting);
   }
 
-  #restoreCounts({ tainted, waiting, deferred, ...counts }: TurnCounts): void {
+  #restoreCounts({ tainted, waiting, ...counts }: TurnCounts): void {
     this.#context.account.restore(counts);
     if (tainted) this.taint.add();
-    refill(this.waiting, waiting);
-    refill(this.deferred, deferred);
+    this.#refill(waiting);
   }
-}
 
-function refill<Value>(map: Map<string, Value>, entries: Readonly<Record<string, Value>> = {}) {
-  map.clear();
-  for (const [id, value] of Object.entries(entries)) map.set(id, value);
+  #refill(pins: TurnCounts["waiting"] = {}): void {
+    this.waiting.clear();
+    for (const [id, pin] of Object.entries(pins)) this.waiting.set(id, pin);
+  }
 }

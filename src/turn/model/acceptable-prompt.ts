@@ -1,5 +1,6 @@
 import type {
   LanguageModelV4CallOptions,
+  LanguageModelV4FilePart as FilePart,
   LanguageModelV4Message as Message,
   LanguageModelV4Prompt as Prompt,
   LanguageModelV4TextPart as TextPart,
@@ -27,7 +28,7 @@ export interface PromptReader {
   readonly hasList?: boolean;
   /**
    * True if the provider has refused the prompt: of earlier turns it then receives texts only, in which calls are notes,
-   * and no image of the newest.
+   * and no image of the newest. Those that may have a chat template also receive no reasoning: many refuse that.
    */
   readonly isReduced?: boolean;
 }
@@ -52,6 +53,8 @@ const MAX_NOTE_CHARS = 1_000;
 const NO_TEXT = "(no text)";
 const NO_OUTPUT = "(no output)";
 const NO_IMAGE = { type: "text", text: "(the provider refused this image)" } as const;
+/** Chat completions take no image in a result, so it is in a message after it. */
+const IMAGE_FOLLOWS = { type: "text", text: "The image follows." } as const;
 const NO_RESULT = { type: "error-text", value: "The call has no result: it did not run." } as const;
 
 /** Converts a message of `convertToModelMessages`. A file of the history is a data URL. Throws `model_failed`. */
@@ -111,6 +114,7 @@ const notes = new WeakSet<Message>();
 
 class Calls {
   readonly #reader: PromptReader;
+  readonly #isTemplate: boolean;
   readonly #idForm: RegExp;
   /** Results by the id of their call, and the positions of these calls. Oldest first; those that were used are removed. */
   readonly #results = new Map<string, { readonly at: number; readonly part: Result }[]>();
@@ -122,6 +126,7 @@ class Calls {
 
   constructor(prompt: Prompt, reader: PromptReader, isTemplate: boolean) {
     this.#reader = reader;
+    this.#isTemplate = isTemplate;
     const isKimi = /kimi|moonshot/iu.test(reader.modelId);
     this.#idForm = isKimi ? KIMI_ID : isTemplate ? SHORT_ID : CALL_ID;
     for (const [at, { role, content }] of prompt.entries()) {
@@ -143,6 +148,7 @@ class Calls {
     let content: AssistantPart[] = [];
     let results: Result[] = [];
     const refused: string[] = [];
+    const isTemplate = this.#isTemplate;
     const take = function* (): Generator<Message> {
       const last = content.findLastIndex((part) => !part.type.startsWith("reasoning"));
       const said = content.slice(0, last + 1);
@@ -150,7 +156,13 @@ class Calls {
       if (!said.some((part) => isPlain(part) || part.type.startsWith("tool-")))
         said.push({ type: "text", text: NO_TEXT });
       if (last >= 0) yield { ...message, content: said };
-      if (results.length > 0) yield { role: "tool", content: results };
+      const images = isTemplate ? results.flatMap(imagesIn) : [];
+      const shown = images.length > 0 ? results.map(withImageNote) : results;
+      if (results.length > 0) yield { role: "tool", content: shown };
+      if (images.length > 0) {
+        yield { role: "assistant", content: [IMAGE_FOLLOWS] };
+        yield { role: "user", content: images };
+      }
       [content, results] = [[], []];
     };
     let isForeign = false;
@@ -162,7 +174,8 @@ class Calls {
       if (part.type !== "tool-call") {
         if (isForeign) yield* take();
         isForeign = false;
-        content.push(...plainPart(part));
+        const isRefused = this.#isTemplate && this.#reader.isReduced === true;
+        if (!isRefused || !part.type.startsWith("reasoning")) content.push(...plainPart(part));
         continue;
       }
       const toolCallId = this.#idFor(part);
@@ -263,6 +276,23 @@ function textsAndCalls({ role, content }: Of<"assistant">): Of<"assistant"> {
 function withoutImages(output: Output): Output {
   if (output.type !== "content") return output;
   return { ...output, value: output.value.map((one) => (one.type === "text" ? one : NO_IMAGE)) };
+}
+
+function imagesIn({ output }: Result): FilePart[] {
+  if (output.type !== "content") return [];
+  return output.value.flatMap((one) => {
+    if (one.type !== "file") return [];
+    const { mediaType, data } = one;
+    return [{ type: "file" as const, mediaType, data }];
+  });
+}
+
+/** The result as a text, with a note in place of each image. */
+function withImageNote(result: Result): Result {
+  const { output } = result;
+  if (output.type !== "content") return result;
+  const texts = output.value.map((one) => (one.type === "text" ? one.text : IMAGE_FOLLOWS.text));
+  return { ...result, output: { type: "text", value: texts.join("\n") } };
 }
 
 function isPlain(part: AssistantPart): boolean {

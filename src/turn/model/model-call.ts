@@ -125,8 +125,8 @@ export async function callModel(
   }
 }
 
-function tokensOf(usage: Usage | undefined) {
-  return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
+function tokensOf({ inputTokens, outputTokens }: Usage) {
+  return { inputTokens, outputTokens };
 }
 
 /** What a provider receives that has refused a prompt. */
@@ -256,15 +256,16 @@ class ModelTry {
   }
 
   /** The usage that the provider reported, also if the try failed later. */
-  get usage(): Usage | undefined {
-    if (this.#end === undefined) return undefined;
-    const { inputTokens: input, outputTokens: output } = this.#end.usage;
-    const hasTotal = input.total !== undefined || output.total !== undefined;
+  get usage(): Usage {
+    const { inputTokens: input, outputTokens: output }: Partial<End["usage"]> =
+      this.#end?.usage ?? {};
+    const [inputTokens, outputTokens] = [countOf(input?.total), countOf(output?.total)];
+    const hasTotal = inputTokens !== undefined || outputTokens !== undefined;
     return compact({
-      inputTokens: input.total,
-      cachedInputTokens: input.cacheRead,
-      outputTokens: output.total,
-      totalTokens: hasTotal ? (input.total ?? 0) + (output.total ?? 0) : undefined,
+      inputTokens,
+      cachedInputTokens: countOf(input?.cacheRead),
+      outputTokens,
+      totalTokens: hasTotal ? (inputTokens ?? 0) + (outputTokens ?? 0) : undefined,
     });
   }
 
@@ -401,6 +402,11 @@ class ModelTry {
   get #isComplete(): boolean {
     return !this.#hasFailed && this.#end !== undefined && isModelFinish(this.#end.finishReason);
   }
+}
+
+/** A count of tokens, unless a provider has made it of something else. */
+function countOf(count: unknown): number | undefined {
+  return typeof count === "number" && count >= 0 && count < Infinity ? count : undefined;
 }
 
 const SILENT = `The model said nothing for ${limits.modelSilenceMs} ms.`;

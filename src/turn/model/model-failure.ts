@@ -13,6 +13,8 @@ const TRANSIENT_CODES =
 /** Matches errors with only a message: from runtimes, from endpoints, and from providers whose stream was cut off. */
 const TRANSIENT_MESSAGES =
   /^(?:terminated|fetch failed|failed to fetch|network connection lost\.?|overloaded|overloaded error|model overloaded|internal server error|service unavailable|response stream ended without a finish reason\.)$/iu;
+/** Codes for an answer that the endpoint could not read as calls: the model may write the next one better. */
+const MALFORMED_CODES = /^(?:tool_use_failed|output_parse_failed)$/u;
 /** Errors wrap one another. This bounds the depth. */
 const MAX_WRAPPED = 5;
 
@@ -30,7 +32,7 @@ export class StreamCutOff extends ByrefError {
  * for requests that the endpoint refuses and for unknown errors.
  */
 export function isRetryable(error: unknown): boolean {
-  if (codeOf(error) === "model_timeout") return true;
+  if (codeOf(error) === "model_timeout" || isMalformed(error)) return true;
   for (const layer of layersOf(error)) {
     const verdict = verdictOf(layer);
     if (verdict !== undefined) return verdict;
@@ -48,8 +50,13 @@ export function failureOf(error: unknown): string {
 
 /** True if the endpoint refused the request as it is: a prompt with other messages may be accepted. */
 export function isRefused(error: unknown): boolean {
+  if (isMalformed(error)) return false;
   const status = layersOf(error).map(statusIn).find(isFailedStatus);
   return /^(?:400|413|422)$/u.test(String(status));
+}
+
+function isMalformed(error: unknown): boolean {
+  return layersOf(error).some(({ code }) => MALFORMED_CODES.test(String(code)));
 }
 
 /** Milliseconds to wait after try number `tried`, from 1. Undefined if there is no further try. */
@@ -78,8 +85,9 @@ function layersOf(error: unknown): readonly Layer[] {
   let next: unknown = typeof error === "string" ? { message: error } : error;
   while (isLayer(next) && layers.length < MAX_WRAPPED) {
     layers.push(next);
-    const { error: inner, response, cause } = next;
-    next = inner ?? (isLayer(response) ? response.error : undefined) ?? cause;
+    const { error: inner, response, data, cause } = next;
+    const [answered] = [response, data].flatMap((one) => (isLayer(one) ? (one.error ?? []) : []));
+    next = inner ?? answered ?? cause;
   }
   return layers;
 }
