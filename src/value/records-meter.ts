@@ -73,7 +73,7 @@ export class RecordsMeter implements Meter {
       end = lines.indexOf(ascii.LF, start) + 1;
       // The character may be in the text, or stand for bytes that are no text.
       if (line.includes("\uFFFD")) this.#requireUtf8(lines.subarray(start, end));
-      const text = this.#lines === 1 ? line.replace(/^[ \t\r]*\uFEFF/u, "") : line;
+      const text = this.#lines === 1 ? line.replace(/^\uFEFF/u, "") : line;
       if (isBlankLine(text)) continue;
       this.#marks.offer(this.#end, this.#count);
       this.#inspect(text);
