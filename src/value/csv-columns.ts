@@ -157,7 +157,9 @@ export function splitRows(
   let start = from;
   let at = from;
   const failing = (reason: string): CsvRows => ({
-    ...{ rows, starts, end: start },
+    rows,
+    starts,
+    end: start,
     fault: { at, reason, isOpen: reason === UNCLOSED },
   });
   while (at < text.length && rows.length < most) {

@@ -1,4 +1,3 @@
-import * as ascii from "../../value/ascii.ts";
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { piecesOf } from "../../value/bytes.ts";
@@ -8,8 +7,7 @@ import { MarkList } from "../../value/marks.ts";
 import { isUtf8, parseMediaType } from "../../value/media-type.ts";
 import { type Metered, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
-import { byteLength, decodeUtf8 } from "../../value/encoding.ts";
-import { compact } from "../../value/json.ts";
+import { byteLength } from "../../value/encoding.ts";
 import type { CsvDelimiter, RecordsFormat, TableMeter } from "./receive.ts";
 
 /**
