@@ -1,6 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import { clip } from "./characters.ts";
-import { withoutEscapedKeys } from "./escaped-keys.ts";
+import { markEscapedKeys } from "./escaped-keys.ts";
 
 /**
  * A number that a double does not give back, such as 1234567890123456789 or 1e400, with the digits that were
@@ -102,13 +102,13 @@ function isContainer(value: unknown): value is object {
  * Parses JSON, with its keys and the digits of numbers that a double does not give back. Throws as `JSON.parse` does.
  */
 export function parseExactly(text: string): unknown {
-  const renamed = text.includes("\\") ? withoutEscapedKeys(text) : undefined;
-  if (renamed === undefined && !hasExactNumber(text)) return JSON.parse(text);
+  const marked = text.includes("\\") ? markEscapedKeys(text) : undefined;
+  if (marked === undefined && !hasExactNumber(text)) return JSON.parse(text);
   try {
-    if (renamed === undefined) return json.parse(text, keepDigits);
-    const { restore } = renamed;
-    const revive: Reviver = (key, value, context) => restore(keepDigits(key, value, context));
-    return json.parse(renamed.text, revive);
+    if (marked === undefined) return json.parse(text, keepDigits);
+    return json.parse(marked.text, (key, value, context) =>
+      key.startsWith(marked.prefix) ? undefined : keepDigits(key, value, context),
+    );
   } catch (error) {
     // Nested too deep for V8 to look at each value: far deeper than a value may be.
     if (error instanceof RangeError) return JSON.parse(text);

@@ -30,10 +30,10 @@ export const csvRecords: RecordsFormat = {
     return new CsvMeter(all.length <= limits.maxIdChars ? all : essence + added.join(""));
   },
   read({ mediaType, columns: kinds }, header) {
-    const csv = new Csv(mediaType);
-    const [names = []] = csv.split(header, { from: csv.begin(header), most: 1 }).rows;
+    const { from, code } = beginningOf(header, readingOf(mediaType).delimiter);
+    const [names = []] = splitRows(header, code, { from, most: 1 }).rows;
     const columns = new CsvColumns(names, kinds);
-    return (text) => columns.records(csv.split(text).rows);
+    return (text) => columns.records(splitRows(text, code).rows);
   },
   async *write(records) {
     const encoder = new TextEncoder();
@@ -62,36 +62,19 @@ const BATCH_CHARS = PIECE_BYTES / 4;
  */
 const START = /^\uFEFF?[\r\n]*(?:sep=([,;\t|])[\r\n]+)?/;
 
-/** Parses the text of a CSV. How, the parameters of its media type say: `text/csv;delimiter=semicolon;types=off`. */
-class Csv {
-  /** False if all cells are texts. */
-  readonly isTyped: boolean;
-  readonly #given: CsvDelimiter;
-  #delimiter = "";
+/** How to read a CSV, as the parameters of its media type say: `text/csv;delimiter=semicolon;types=off`. */
+function readingOf(mediaType: string) {
+  const { essence = "", parameters } = parseMediaType(mediaType) ?? {};
+  const given = parameters?.get("delimiter") ?? "";
+  const delimiter = isDelimiter(given) ? given : (DEFAULTS.get(essence) ?? "comma");
+  return { delimiter, isTyped: parameters?.get("types") !== "off" };
+}
 
-  constructor(mediaType: string) {
-    const { essence = "", parameters } = parseMediaType(mediaType) ?? {};
-    const given = parameters?.get("delimiter") ?? "";
-    this.isTyped = parameters?.get("types") !== "off";
-    this.#given = isDelimiter(given) ? given : (DEFAULTS.get(essence) ?? "comma");
-  }
-
-  /** True if only commas separate cells, and the file could be meant otherwise. */
-  get isPlain(): boolean {
-    return this.#given === "comma";
-  }
-
-  /** Returns where the first row begins, which has the names. Finds out what separates cells. */
-  begin(text: string): number {
-    const [{ length }, separator] = START.exec(text) ?? [""];
-    this.#delimiter = separator ?? (CHARACTERS[this.#given] || frequentIn(text.slice(length)));
-    return length;
-  }
-
-  /** Returns the rows of a text, or of the start of one: then from `from` on. */
-  split(text: string, options?: { readonly from?: number; readonly most?: number }): CsvRows {
-    return splitRows(text, this.#delimiter.charCodeAt(0), options);
-  }
+/** Returns where the first row begins, which has the names, and the code of what separates cells. */
+function beginningOf(text: string, delimiter: CsvDelimiter) {
+  const [{ length }, separator] = START.exec(text) ?? [""];
+  const written = separator ?? (CHARACTERS[delimiter] || frequentIn(text.slice(length)));
+  return { from: length, code: written.charCodeAt(0) };
 }
 
 function isDelimiter(text: string): text is CsvDelimiter {
@@ -113,7 +96,7 @@ function frequentIn(text: string): string {
  */
 class CsvMeter implements TableMeter {
   readonly mediaType: string;
-  readonly #csv: Csv;
+  readonly #reading: ReturnType<typeof readingOf>;
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   readonly #encoder = new TextEncoder();
   /** Measures the records as NDJSON. */
@@ -122,6 +105,8 @@ class CsvMeter implements TableMeter {
   /** The kinds of columns; empty if they are not known. */
   readonly #kinds: string;
   #columns: CsvColumns | undefined;
+  /** The code of what separates cells, from the first row on. */
+  #delimiter = 0;
   #count = 0;
   #held = "";
   /** Length of `#held` from which on it is read. It doubles while a row is not complete. */
@@ -133,7 +118,7 @@ class CsvMeter implements TableMeter {
 
   constructor(mediaType: string, kinds = "") {
     this.mediaType = mediaType;
-    this.#csv = new Csv(mediaType);
+    this.#reading = readingOf(mediaType);
     this.#kinds = kinds;
   }
 
@@ -173,8 +158,10 @@ class CsvMeter implements TableMeter {
   }
 
   #split(): CsvRows {
-    const from = this.#columns === undefined ? this.#csv.begin(this.#held) : 0;
-    return this.#csv.split(this.#held, { from });
+    if (this.#columns !== undefined) return splitRows(this.#held, this.#delimiter);
+    const { from, code } = beginningOf(this.#held, this.#reading.delimiter);
+    this.#delimiter = code;
+    return splitRows(this.#held, code, { from });
   }
 
   /** Reads what is held but for the last row, which may go on. */
@@ -199,7 +186,7 @@ class CsvMeter implements TableMeter {
     if (names === undefined) return;
     this.#columns ??= new CsvColumns(
       names,
-      this.#csv.isTyped ? this.#kinds : "t".repeat(names.length),
+      this.#reading.isTyped ? this.#kinds : "t".repeat(names.length),
     );
     const columns = this.#columns;
     const first = rows.length - others.length;
@@ -224,7 +211,7 @@ class CsvMeter implements TableMeter {
   }
 
   #tooLong(row: readonly string[] = [], most = 0, start = 0): ByrefError {
-    const mayHaveOther = most === 1 && this.#csv.isPlain;
+    const mayHaveOther = most === 1 && this.#reading.delimiter === "comma";
     const hint = mayHaveOther ? ". If a comma does not separate them, set ?delimiter=auto" : "";
     const reason = `has ${row.length} cells, and the first line has ${most}${hint}`;
     return malformed(this.#lineAt(start), reason);
