@@ -1,4 +1,4 @@
-import { ByrefError, requireAtMost } from "../../errors.ts";
+import { ByrefError, failingAs, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { piecesOf } from "../../value/bytes.ts";
 import { CsvColumns, type CsvFault, type CsvRows, splitRows } from "../../value/csv-columns.ts";
@@ -150,11 +150,9 @@ class CsvMeter implements TableMeter {
   }
 
   #decode(piece?: Uint8Array): string {
-    try {
-      return this.#utf8.decode(piece, { stream: piece !== undefined });
-    } catch {
-      throw malformed(this.#line, "or one after it is not UTF-8; send the CSV in UTF-8");
-    }
+    const decode = () => this.#utf8.decode(piece, { stream: piece !== undefined });
+    const reason = "or one after it is not UTF-8; send the CSV in UTF-8";
+    return failingAs(decode, () => malformed(this.#line, reason));
   }
 
   #split(): CsvRows {
@@ -191,7 +189,10 @@ class CsvMeter implements TableMeter {
     const columns = this.#columns;
     const first = rows.length - others.length;
     const long = others.findIndex((row) => row.length > columns.count);
-    if (long >= 0) throw this.#tooLong(others[long], columns.count, starts[first + long]);
+    if (long >= 0) {
+      const reason = tooLong(others[long], columns.count, this.#reading.delimiter);
+      throw malformed(this.#lineAt(starts[first + long]), reason);
+    }
     if (others.length > 0) {
       const before = this.#held.slice(0, starts[first]);
       this.#marks.offer(this.#bytes + byteLength(before), this.#count);
@@ -210,16 +211,15 @@ class CsvMeter implements TableMeter {
     if (fault !== undefined) throw malformed(this.#lineAt(fault.at), fault.reason);
   }
 
-  #tooLong(row: readonly string[] = [], most = 0, start = 0): ByrefError {
-    const mayHaveOther = most === 1 && this.#reading.delimiter === "comma";
-    const hint = mayHaveOther ? ". If a comma does not separate them, set ?delimiter=auto" : "";
-    const reason = `has ${row.length} cells, and the first line has ${most}${hint}`;
-    return malformed(this.#lineAt(start), reason);
-  }
-
-  #lineAt(place: number): number {
+  #lineAt(place = 0): number {
     return this.#line + (this.#held.slice(0, place).match(LINE_BREAK)?.length ?? 0);
   }
+}
+
+function tooLong(row: readonly string[] = [], most: number, delimiter: CsvDelimiter): string {
+  const mayHaveOther = most === 1 && delimiter === "comma";
+  const hint = mayHaveOther ? ". If a comma does not separate them, set ?delimiter=auto" : "";
+  return `has ${row.length} cells, and the first line has ${most}${hint}`;
 }
 
 function malformed(line: number, reason: string): ByrefError {
