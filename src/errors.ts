@@ -146,6 +146,18 @@ export function codeIn(text: string): ErrorCode {
   return Object.hasOwn(errorCodes, code) ? (code as ErrorCode) : "tool_failed";
 }
 
+/** Returns the result of the work. If it throws, throws the error that `errorFor` makes of the reason. */
+export function failingAs<Result>(
+  work: () => Result,
+  errorFor: (reason: string) => unknown,
+): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw errorFor(messageOf(error));
+  }
+}
+
 /** Returns the message of anything thrown, in at most `limits.maxReasonChars`. Never empty. */
 export function messageOf(error: unknown): string {
   const message = typeof error === "string" ? error : propertyOf(error, "message");

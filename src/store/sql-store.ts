@@ -213,7 +213,7 @@ const versionFormat = {
   rowFrom: (row: SqlRow): KeptVersion => ({
     ...glanceFrom(row),
     // `columnsOf` wrote it.
-    info: JSON.parse(textIn(row, "info")) as VariableInfo,
+    info: parseExactly(textIn(row, "info")) as VariableInfo,
     stored: storedFrom(row),
   }),
   listed: "name, version, bytes, undone",

@@ -1,6 +1,6 @@
 import { compact } from "../value/json.ts";
 import { ByrefError, requireAtMost } from "../errors.ts";
-import { type Content, formatOf, isStored, locationOf } from "./bytes/content.ts";
+import { type Content, formatOf, isStored, locationOf, type Stored } from "./bytes/content.ts";
 import { redacted } from "./labels.ts";
 import { provenanceOf, toIso, tombstoneOf } from "./metadata.ts";
 import { requireName } from "./names.ts";
@@ -129,7 +129,7 @@ export class StoreTransfer {
 
   #restoreVariable({ info, run, inputDigest }: VariableRecord, content: Content): void {
     const { index, bodies, quotaBytes, bytes } = this.#state;
-    const { name, visibility } = info;
+    const { name } = info;
     requireName(name);
     if (index.get(name) !== undefined) {
       throw new ByrefError("conflict", `The variable ${name} already exists.`);
@@ -137,15 +137,10 @@ export class StoreTransfer {
     const advice = "Raise the quota, or take fewer variables.";
     requireAtMost(["maxConversationBytes", quotaBytes], bytes + content.about.bytes, advice);
     const stored = bodies.place(content);
-    const restored: VariableInfo = {
-      ...info,
-      ...redacted(content.about, visibility),
-      ...provenanceOf(info),
-      accessedAt: toIso(this.#state.now()),
-      scope: run === undefined ? "conversation" : "run",
-      location: locationOf(stored.body),
-    };
-    index.put(restored, stored, { run, inputDigest });
+    const restored = { ...movedInfo(info, content, stored), ...provenanceOf(info) };
+    const accessedAt = toIso(this.#state.now());
+    const scope = run === undefined ? "conversation" : "run";
+    index.put({ ...restored, accessedAt, scope }, stored, { run, inputDigest });
   }
 
   #restoreVersion({ info, undone }: VersionRecord, content: Content): void {
@@ -153,15 +148,18 @@ export class StoreTransfer {
     const hasRoom = bytes + content.about.bytes <= quotaBytes;
     if (!hasRoom || index.get(info.name) === undefined) return;
     const stored = bodies.place(content);
-    const restored: VariableInfo = {
-      ...info,
-      ...redacted(content.about, info.visibility),
-      accessedAt: info.updatedAt,
-      scope: "conversation",
-      location: locationOf(stored.body),
-    };
+    const restored = movedInfo(info, content, stored);
     versions.add({ info: restored, stored, isUndone: undone === true });
   }
+}
+
+function movedInfo(info: MovedInfo, { about }: Content, { body }: Stored): VariableInfo {
+  const own = {
+    accessedAt: info.updatedAt,
+    scope: "conversation",
+    location: locationOf(body),
+  } as const;
+  return { ...info, ...redacted(about, info.visibility), ...own };
 }
 
 function isTable({ type, mediaType }: VariableInfo): true | undefined {

@@ -144,12 +144,10 @@ export class VariableIndex {
 
   /** The first names of the variables that are made of an older version of this one; undefined if none is. */
   staleBy(name: string): readonly string[] | undefined {
-    let isSource = false;
-    for (const { madeOf } of this.#load().values())
-      isSource ||= madeOf !== undefined && Object.hasOwn(madeOf, name);
+    const entries = this.values();
     // The usual case, at which nothing is computed.
-    if (!isSource) return undefined;
-    const names = this.values().flatMap((entry) =>
+    if (!entries.some(({ madeOf = {} }) => Object.hasOwn(madeOf, name))) return undefined;
+    const names = entries.flatMap((entry) =>
       this.#newerThan(entry.name)?.some((source) => source.name === name) ? entry.name : [],
     );
     return names.length === 0 ? undefined : names.slice(0, limits.maxListedVariables);

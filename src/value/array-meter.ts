@@ -1,5 +1,5 @@
 import * as ascii from "./ascii.ts";
-import { ByrefError, messageOf } from "../errors.ts";
+import { ByrefError, failingAs } from "../errors.ts";
 import { copyOf, joinBytes } from "./bytes.ts";
 import { type Json, parsedBody } from "./json.ts";
 import { type Mark, MarkList } from "./marks.ts";
@@ -64,20 +64,17 @@ export class ArrayMeter implements Meter {
   }
 
   #decode(bytes: readonly Uint8Array[]): string {
-    try {
-      return this.#utf8.decode(joinBytes(bytes));
-    } catch {
-      throw this.#notJson("it is not UTF-8.");
-    }
+    const decode = () => this.#utf8.decode(joinBytes(bytes));
+    return failingAs(decode, () => this.#notJson("it is not UTF-8."));
   }
 
   #parse(text: string): readonly Json[] {
-    try {
-      // The value of a text in brackets is an array.
-      return parsedBody(text) as readonly Json[];
-    } catch (error) {
-      throw this.#notJson(messageOf(error));
-    }
+    const parsed = failingAs(
+      () => parsedBody(text),
+      (reason) => this.#notJson(reason),
+    );
+    // The value of a text in brackets is an array.
+    return parsed as readonly Json[];
   }
 
   #notJson(reason: string): ByrefError {

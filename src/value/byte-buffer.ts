@@ -1,4 +1,4 @@
-import { ByrefError } from "../errors.ts";
+import { ByrefError, failingAs } from "../errors.ts";
 
 const BLOCK_BYTES = 65_536;
 
@@ -61,13 +61,12 @@ export class ByteBuffer {
   /** Decodes all held bytes, a byte order mark too, and releases them. Throws `bad_json` if they are not UTF-8. */
   takeText(notUtf8 = "The body is not UTF-8; send it in UTF-8."): string {
     const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-    let text = "";
-    try {
+    const decode = () => {
+      let text = "";
       for (const block of this.take()) text += utf8.decode(block, { stream: true });
       return text + utf8.decode();
-    } catch {
-      throw new ByrefError("bad_json", notUtf8);
-    }
+    };
+    return failingAs(decode, () => new ByrefError("bad_json", notUtf8));
   }
 
   #blockOf(at: number): Uint8Array {

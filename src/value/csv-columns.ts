@@ -125,36 +125,85 @@ function isNumber(cell: string): boolean {
   return isShort && isDouble(cell) && !Object.is(Number(cell), -0);
 }
 
-/** Splits the rows of a valid CSV into their cells. */
-export function splitRows(text: string, delimiter: number): readonly (readonly string[])[] {
-  const rows: string[][] = [];
-  let row: string[] = [];
-  for (let at = 0; at < text.length; at++) {
-    const start = at;
-    if (text.charCodeAt(at) === ascii.QUOTE) {
-      at = closingQuote(text, at) + 1;
-      row.push(text.slice(start + 1, at - 1).replaceAll('""', '"'));
-    } else {
-      while (at < text.length && !endsCell(text.charCodeAt(at), delimiter)) at++;
-      row.push(text.slice(start, at));
-    }
-    const isLast = text.charCodeAt(at) !== delimiter;
-    if (!isLast && at + 1 === text.length) row.push("");
-    if (!isLast && at + 1 < text.length) continue;
-    // A line without content is no row.
-    if (row.length > 1 || at > start) rows.push(row);
-    row = [];
-    if (text.startsWith("\r\n", at)) at++;
-  }
-  return rows;
+/** Rows of a CSV, up to `end`: that of the text, or of the last row before one that is malformed. */
+export interface CsvRows {
+  readonly rows: readonly (readonly string[])[];
+  /** Where each row begins. */
+  readonly starts: readonly number[];
+  readonly end: number;
+  readonly fault?: CsvFault;
 }
+
+/** What is wrong with a row, and where. */
+export interface CsvFault {
+  readonly at: number;
+  readonly reason: string;
+  /** True if more text may mend it. */
+  readonly isOpen: boolean;
+}
+
+/**
+ * Splits a CSV (RFC 4180) from `from` on into rows of cells, `most` at most. A line without content is no row. Cost:
+ * linear.
+ */
+export function splitRows(
+  text: string,
+  delimiter: number,
+  { from = 0, most = Infinity } = {},
+): CsvRows {
+  const rows: string[][] = [];
+  const starts: number[] = [];
+  let row: string[] = [];
+  let start = from;
+  let at = from;
+  const failing = (reason: string): CsvRows => ({
+    rows,
+    starts,
+    end: start,
+    fault: { at, reason, isOpen: reason === UNCLOSED },
+  });
+  while (at < text.length && rows.length < most) {
+    const first = at;
+    const isQuoted = text.charCodeAt(at) === ascii.QUOTE;
+    if (isQuoted) {
+      const closing = closingQuote(text, at);
+      if (closing < 0) return failing(UNCLOSED);
+      row.push(text.slice(first + 1, closing).replaceAll('""', '"'));
+      at = closing + 1;
+    }
+    while (at < text.length && !endsCell(text.charCodeAt(at), delimiter)) {
+      if (isQuoted) return failing("has text after a closing quote");
+      if (text.charCodeAt(at) === ascii.QUOTE) return failing(QUOTE_INSIDE);
+      at++;
+    }
+    if (!isQuoted) row.push(text.slice(first, at));
+    if (text.charCodeAt(at) === delimiter) {
+      at++;
+      if (at < text.length) continue;
+      row.push("");
+    }
+    if (row.length > 1 || at > start) {
+      rows.push(row);
+      starts.push(start);
+    }
+    row = [];
+    at += text.startsWith("\r\n", at) ? 2 : 1;
+    start = at;
+  }
+  return { rows, starts, end: Math.min(at, text.length) };
+}
+
+const UNCLOSED = "has a quote that is not closed";
+const QUOTE_INSIDE =
+  "has a quote in a cell without quotes; write the cell in quotes, and the quote twice";
 
 function endsCell(code: number, delimiter: number): boolean {
   return code === delimiter || code === ascii.LF || code === ascii.CR;
 }
 
+/** The place of the quote that closes the one at `start`; -1 if there is none. */
 function closingQuote(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end >= 0 && text.charCodeAt(end + 1) === ascii.QUOTE) end = text.indexOf('"', end + 2);
-  return end < 0 ? text.length : end;
+  return end;
 }

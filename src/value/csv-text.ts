@@ -14,8 +14,9 @@ function lineOf(written: readonly string[]): string {
   return only ? '""\r\n' : `${written.join(",")}\r\n`;
 }
 
+/** A name such as `sep=;` is in quotes: without them, readers take it for what separates cells. */
 function csvCell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return /[",\r\n]|^sep=/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** Writes records as a CSV with their keys in the first line. `columns`: keys that it has in any case. */

@@ -1,5 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import { clip } from "./characters.ts";
+import { markEscapedKeys } from "./escaped-keys.ts";
 
 /**
  * A number that a double does not give back, such as 1234567890123456789 or 1e400, with the digits that were
@@ -97,11 +98,17 @@ function isContainer(value: unknown): value is object {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Parses JSON and keeps the digits of numbers that a double does not give back. Throws as `JSON.parse` does. */
+/**
+ * Parses JSON, with its keys and the digits of numbers that a double does not give back. Throws as `JSON.parse` does.
+ */
 export function parseExactly(text: string): unknown {
-  if (!hasExactNumber(text)) return JSON.parse(text);
+  const marked = text.includes("\\") ? markEscapedKeys(text) : undefined;
+  if (marked === undefined && !hasExactNumber(text)) return JSON.parse(text);
   try {
-    return json.parse(text, keepDigits);
+    if (marked === undefined) return json.parse(text, keepDigits);
+    return json.parse(marked.text, (key, value, context) =>
+      key.startsWith(marked.prefix) ? undefined : keepDigits(key, value, context),
+    );
   } catch (error) {
     // Nested too deep for V8 to look at each value: far deeper than a value may be.
     if (error instanceof RangeError) return JSON.parse(text);

@@ -82,11 +82,9 @@ export class LineDiff {
   }
 
   end(): Diff {
-    const ends = [this.#old, this.#made].map((text, index) =>
-      text === "" ? this.#hunks.lineCounts[index] === 0 : !text.endsWith("\n"),
-    );
-    // A line break that both lack is no difference.
-    const added = ends.every(Boolean) ? "\n" : "";
+    // A line break that both lack is no difference. An empty text lacks none.
+    const lacks = (text: string) => text !== "" && !text.endsWith("\n");
+    const added = lacks(this.#old) && lacks(this.#made) ? "\n" : "";
     const [old = [], made = []] = [this.#old, this.#made].map((text) =>
       linesIn(text && text + added),
     );

@@ -124,10 +124,5 @@ function writeObject(value: JsonObject, budget: number, depth: number): string {
 
 /** Replaces control characters and lone surrogates, which would not survive transport, by spaces. */
 function withoutControls(text: string): string {
-  let clean = "";
-  for (const character of text.toWellFormed()) {
-    const code = character.charCodeAt(0);
-    clean += code < 32 || (code >= 127 && code < 160) ? " " : character;
-  }
-  return clean;
+  return text.toWellFormed().replaceAll(/\p{Cc}/gu, " ");
 }

@@ -1,7 +1,7 @@
 import * as ascii from "./ascii.ts";
-import { ByrefError, messageOf, requireAtMost } from "../errors.ts";
+import { ByrefError, failingAs, requireAtMost } from "../errors.ts";
 import { joinBytes, piecesOf } from "./bytes.ts";
-import { type Json, parsedJson } from "./json.ts";
+import { parsedJson } from "./json.ts";
 import { ByteBuffer } from "./byte-buffer.ts";
 import { MarkList } from "./marks.ts";
 import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
@@ -73,7 +73,7 @@ export class RecordsMeter implements Meter {
       end = lines.indexOf(ascii.LF, start) + 1;
       // The character may be in the text, or stand for bytes that are no text.
       if (line.includes("\uFFFD")) this.#requireUtf8(lines.subarray(start, end));
-      const text = this.#lines === 1 ? line.replace(/^[ \t\r]*\uFEFF/u, "") : line;
+      const text = this.#lines === 1 ? line.replace(/^\uFEFF/u, "") : line;
       if (isBlankLine(text)) continue;
       this.#marks.offer(this.#end, this.#count);
       this.#inspect(text);
@@ -83,7 +83,10 @@ export class RecordsMeter implements Meter {
   }
 
   #inspect(text: string): void {
-    const value = this.#parse(text);
+    const value = failingAs(
+      () => parsedJson(text),
+      (reason) => this.#notJson(reason),
+    );
     requireJson(value);
     this.#shape.add(value);
     this.#preview.add(value);
@@ -92,20 +95,12 @@ export class RecordsMeter implements Meter {
     this.#chars += text.trim().length;
   }
 
-  #parse(text: string): Json {
-    try {
-      return parsedJson(text);
-    } catch (error) {
-      throw this.#notJson(messageOf(error));
-    }
-  }
-
   #requireUtf8(line: Uint8Array): void {
-    try {
-      new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line);
-    } catch {
-      throw this.#notJson("it is not UTF-8");
-    }
+    const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    failingAs(
+      () => strict.decode(line),
+      () => this.#notJson("it is not UTF-8"),
+    );
   }
 
   #notJson(reason: string): ByrefError {

@@ -146,7 +146,7 @@ function cellsOf(row: JsonObject, columns: readonly string[]): readonly string[]
 function tableLine(cells: readonly string[]): string {
   const texts = cells.map((text) =>
     // A backslash before it would be escaped in place of the bar.
-    text.replaceAll(/(?<!\\)(\\*)\|/g, "$1$1\\|").replaceAll(/\r\n|\r|\n/g, " "),
+    text.replaceAll(/(?<!\\)(\\*)\|/g, "$1$1\\|").replaceAll(/\r\n|[\r\n\u2028\u2029]/g, " "),
   );
   return `| ${texts.join(" | ")} |`;
 }

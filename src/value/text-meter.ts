@@ -1,4 +1,4 @@
-import { ByrefError } from "../errors.ts";
+import { ByrefError, failingAs } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { piecesOf } from "./bytes.ts";
 import { MarkList } from "./marks.ts";
@@ -43,13 +43,12 @@ export class TextMeter implements Meter {
   }
 
   #decode(piece?: Uint8Array): string {
-    try {
-      return piece === undefined ? this.#utf8.decode() : this.#utf8.decode(piece, { stream: true });
-    } catch {
+    const decode = () => this.#utf8.decode(piece, { stream: piece !== undefined });
+    return failingAs(decode, () => {
       const byte = this.#bytes + (piece === undefined ? 0 : invalidByteIn(piece)) + 1;
       const message = `The text is not UTF-8 at byte ${byte}; send it in UTF-8.`;
-      throw new ByrefError("bad_value", message, { byte });
-    }
+      return new ByrefError("bad_value", message, { byte });
+    });
   }
 }
 

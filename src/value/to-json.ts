@@ -111,7 +111,11 @@ class Converter {
 
   #map(map: ReadonlyMap<unknown, unknown>, depth: number): Json {
     this.notes.add("Maps became objects.");
-    const entries = Array.from(map, ([key, inner]): [string, unknown] => [String(key), inner]);
+    const entries = Array.from(map, ([key, inner]): [string, unknown] => {
+      const isText = key === null || !["object", "function", "symbol"].includes(typeof key);
+      if (!isText) throw refused("A Map with keys that are no texts or numbers");
+      return [String(key), inner];
+    });
     if (new Set(entries.map(([key]) => key)).size < entries.length) {
       throw refused("A Map with several keys of the same text");
     }

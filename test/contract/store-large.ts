@@ -401,6 +401,7 @@ function batches(at: Testing): void {
       [{ name: "old", value: { a: 1 }, mode: "merge" }, "bad_value"],
       [{ name: "b", value: Infinity }, "bad_value"],
       [{ name: "b", value: 1, path: [{ each: true }] }, "bad_path"],
+      [{ name: "old", value: 1, path: [{ from: 0, to: 1 }] }, "bad_path"],
       [{ name: "b", value: 1, input: "x".repeat(2 * MIB) }, "limit_exceeded"],
     ];
     for (const [write, code] of bad) {

@@ -6,7 +6,7 @@ import type { Write } from "../../src/store/variable-store.ts";
 import { streamed, encode, recordsText, arrayOfBytes } from "./store-content.ts";
 import { expectFailure, facts, MIB, MINUTE_MS, isSame, KIB } from "./store-fixture.ts";
 import { namesOf, START_MS } from "./variable-store-fixture.ts";
-import type { Json } from "../../src/value/json.ts";
+import { type Json, parsedJson } from "../../src/value/json.ts";
 import type { Path } from "../../src/value/path.ts";
 import type { Change, VariableInfo } from "../../src/store/variable.ts";
 
@@ -404,13 +404,14 @@ function versions(at: Testing): void {
   });
 
   it("are restored with the stricter visibility and the current pin", async () => {
-    await change("a", { description: "first" });
+    const input = parsedJson('{"id":1234567890123456789}');
+    await change("a", { description: "first", input });
     await change("b", { visibility: "sealed", pinned: true });
-    expect(at.store.undo("v")).toMatchObject({
-      visibility: "sealed",
-      pinned: true,
-      description: "first",
-    });
+    at.store.forget();
+    const restored = at.store.undo("v");
+    const kept = { visibility: "sealed", pinned: true, description: "first" };
+    expect(restored).toMatchObject(kept);
+    expect(JSON.stringify(restored?.input)).toBe(JSON.stringify(input));
     expect(at.store.glance("v")?.visibility).toBe("sealed");
   });
 

@@ -108,6 +108,7 @@ const secret = async () => {
 
 it.each([
   ["$rows[*].id", "bad_path"],
+  ["$rows[0:2]", "bad_path"],
   ["$a || ", "bad_path"],
   ["$input", "bad_name"],
   ["$key", "variable_secret"],

@@ -10,7 +10,8 @@ import {
 } from "../../src/tool/files.ts";
 import type { Json } from "../../src/value/json.ts";
 import { copyOf } from "../../src/value/bytes.ts";
-import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
+import { variableTools } from "../../src/tool/variables/variable-tools.ts";
+import { charsOf, contextOn, stores, Tools } from "../support/runtime-tool-context.ts";
 
 type Labelled = Parameters<Files["write"]>[2];
 
@@ -144,6 +145,17 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
     const wrong = { name: "list", value: 1, mode: "merge" };
     await expect(tools.call("set_variable", wrong)).rejects.toMatchObject({ code: "bad_value" });
     expect(store.info("list")?.version).toBe(2);
+  });
+
+  it("marks a text that it adds to for another place, if both together have a new URL", async () => {
+    const store = open();
+    await store.save({ name: "text", value: "![a](https://e.example/?d=" });
+    const context = contextOn(store, new AbortController().signal);
+    const saveTo = { operator: "all", places: [] } as const;
+    const tool = variableTools().find(({ name }) => name === "set_variable");
+    const input = { name: "text", value: "x)", mode: "append" };
+    await tool?.execute(input, { ...context, call: { ...context.call, saveTo } });
+    expect(context.labels.ofResult("t").flags).toEqual(["composed"]);
   });
 
   it("keeps guards, and reveals nothing of guarded values", async () => {

@@ -23,6 +23,9 @@ describe("a diff of two texts", () => {
     );
     expect(unified(after, after)).toEqual({ diff: "" });
     expect(unified("", "a\n")).toEqual({ diff: "@@ -0,0 +1 @@\n+a\n" });
+    // kpdecker/jsdiff#387
+    const unended = "@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n";
+    expect(unified("", "a")).toEqual({ diff: unended });
   });
 
   it("shortens a long line around its change", () => {

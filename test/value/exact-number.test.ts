@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { exactNumber, isDouble, isExactNumber } from "../../src/value/exact-number.ts";
 import {
@@ -72,6 +73,59 @@ test("digits in strings stay strings", () => {
   const text = '["1234567890123456789","a: 1234567890123456789, b","\\"1e400",1e400]';
   expect(JSON.stringify(parsedJson(text))).toBe(text);
 });
+
+// nodejs/node#63785: V8 reads a key with escapes as one of an earlier text.
+test("keys are those of the text, whatever was parsed before", () => {
+  const key = fc.constantFrom(
+    "\\",
+    '"',
+    "\n",
+    "a\\",
+    'a"',
+    "\\\\",
+    "\\a",
+    "__proto__",
+    "\ud800",
+    "0",
+    "b",
+  );
+  const record = fc.uniqueArray(key).map((keys) => [["h", 1], ...keys.map((one) => [one, one])]);
+  fc.assert(
+    fc.property(fc.array(record), (records) => {
+      const text = JSON.stringify(records.map((entries) => Object.fromEntries(entries) as object));
+      expect(JSON.stringify(parsedJson(text))).toBe(text);
+    }),
+    {
+      examples: [
+        [
+          [
+            [
+              ["h", 1],
+              ["\\", 0],
+            ],
+            [
+              ["h", 1],
+              ["\n", 0],
+            ],
+          ],
+        ],
+      ],
+    },
+  );
+});
+
+test.each([
+  [String.raw`{"\u0030":1,"0":2}`, '{"0":2}'],
+  [String.raw`{"\n":1,"\u000A":2}`, String.raw`{"\n":2}`],
+  [String.raw`[{"a":"\":","\"" : 1e400}]`, String.raw`[{"a":"\":","\"":1e400}]`],
+])("the last value of a key counts, however it is written: %s", (text, json) => {
+  expect(JSON.stringify(parsedJson(text))).toBe(json);
+});
+
+test.each(['{"\\n"', "\\", '"\\', '{"a\\\\"":1}', '{"\\x":1}', '{"\\n":}', '{"\\n":1,}'])(
+  "%s is no JSON",
+  (text) => expect(() => parsedJson(text)).toThrow(SyntaxError),
+);
 
 test("equal digits are no difference, others are one", () => {
   const diff = (one: string, other: string) =>

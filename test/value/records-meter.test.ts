@@ -102,6 +102,8 @@ describe("a records meter", () => {
     ["an array across several lines", "[1,\n2]\n", 1, 1],
     ["a truncated record", '{"a":1}\n{"a":', 2, 2],
     ["a byte order mark after the start", "1\n\uFEFF2\n", 2, 2],
+    // http4s/http4s#3122
+    ["a byte order mark after blanks", " \t\uFEFF1\n", 1, 1],
     ["a carriage return as a line end", "1\r2\r", 1, 1],
     ["a no-break space", "\u00a01\n", 1, 1],
   ])("refuses %s, and says where it is", (...[, text, record, line]) => {

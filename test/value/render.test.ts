@@ -93,10 +93,10 @@ describe("a table", () => {
     ],
     [
       "escaped pipes, and spaces for line breaks, in cells and in the header",
-      [{ "a|b\nc": "||\r\nx\ry\nz", [String.raw`d\|e\\|`]: "\\" }],
+      [{ "a|b\nc": "||\r\nx\ry\nz\u2028", [String.raw`d\|e\\|`]: "\\" }],
       String.raw`| a\|b c | d\\\|e\\\\\| |`,
       "| --- | --- |",
-      String.raw`| \|\| x y z | \ |`,
+      String.raw`| \|\| x y z  | \ |`,
     ],
     [
       "no columns of an object's prototype",

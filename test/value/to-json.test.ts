@@ -61,17 +61,28 @@ it("a copy shares no object with the original, at any depth", () => {
   expect(copy.a === given.a || copy.a[0] === given.a[0]).toBe(false);
 });
 
+const day = new Date(Date.UTC(2025, 0, 2, 3, 4, 5, 6));
+
 describe("a conversion", () => {
   const MAPS = "Maps became objects.";
   const SETS = "Sets became arrays.";
-  const day = new Date(Date.UTC(2025, 0, 2, 3, 4, 5, 6));
   const error = new TypeError("no");
   const errorAsJson = { name: "TypeError", message: "no" };
 
   it.each<[string, [value: unknown, converted: unknown], string]>([
     ["a date", [day, "2025-01-02T03:04:05.006Z"], "Dates became ISO strings."],
     ["an invalid date", [new Date(Number.NaN), null], "Invalid dates became null."],
-    ["a Map", [new Map([[2, ["b"]]]), { "2": ["b"] }], MAPS],
+    [
+      "a Map",
+      [
+        new Map<unknown, unknown>([
+          [2, ["b"]],
+          [null, 1],
+        ]),
+        { "2": ["b"], null: 1 },
+      ],
+      MAPS,
+    ],
     ["a Set", [new Set(["a", { b: 1 }]), ["a", { b: 1 }]], SETS],
     ["a BigInt", [2n ** 64n, "18446744073709551616"], "BigInts became strings."],
     ["an error", [error, errorAsJson], "Errors became their name and message."],
@@ -166,6 +177,11 @@ describe("a refused value", () => {
         ["1", 2],
       ]),
     ],
+    // ravionhq/superjson#35
+    ...[{ a: 1 }, [1], day, /a/, Symbol("a")].map((key): Row => [
+      `a Map with the key ${String(key)}`,
+      new Map<unknown, unknown>([[key, 1]]),
+    ]),
     ["a revoked object", revoked({})],
     ["a revoked array", revoked([])],
     ...traps.map((trap): Row => [`a proxy whose ${trap} throws`, failing(trap), /is closed/]),

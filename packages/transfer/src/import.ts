@@ -128,6 +128,11 @@ function lowerTrust(record: TransferRecord): TransferRecord {
     case "variable":
     case "version":
       return { ...record, info: { ...record.info, trusted: false } };
+    case "tombstone": {
+      // A call that only its file says was made is not made again.
+      const { isRepeatable: _, ...tombstone } = record.tombstone;
+      return { ...record, tombstone };
+    }
     case "file":
       return { ...record, trusted: false };
     case "message":

@@ -71,6 +71,7 @@ const tombstone = z.object({
   input: toolInputs.anyJson.optional(),
   version: order,
   inputDigest: text.optional(),
+  isRepeatable: z.literal(true).optional(),
   evictedAt: time,
   reason: z.enum(["expired", "idle", "quota", "run_ended", "left_out"]),
 });

@@ -1,6 +1,7 @@
 import {
   ByrefError,
   codeOf,
+  failingAs,
   messageOf,
   publicMessageOf,
   requireAtMost,
@@ -13,7 +14,6 @@ import {
   requireJson,
   streamOf,
 } from "../../../src/internal.ts";
-import type { Json } from "../../../src/references.ts";
 import {
   type Line,
   line as lineSchema,
@@ -180,20 +180,14 @@ export async function readFile(
     for (let left = length; left > 0;) {
       const { value: [, record] = [] } = await records.next();
       if (record?.type !== "data") throw badImport("A value is incomplete.");
-      const data = decodeBase64(record.base64);
+      const { base64 } = record;
+      const refuse = () => badImport("A value is not in base64.");
+      const data = failingAs(() => encoding.fromBase64(base64), refuse);
       left -= data.length;
       if (data.length === 0 || left < 0) throw badImport("A value's size does not match.");
       yield data;
     }
     return undefined;
-  }
-}
-
-function decodeBase64(text: string): Uint8Array {
-  try {
-    return encoding.fromBase64(text);
-  } catch {
-    throw badImport("A value is not in base64.");
   }
 }
 
@@ -206,7 +200,9 @@ function inLine(number: number, error: unknown): unknown {
 
 /** Throws `bad_import` or `limit_exceeded`. Messages do not quote values, which may be private. */
 function parseLine(bytes: Uint8Array, number: number): Line {
-  const given = parseJson(bytes, number);
+  const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+  const parse = () => json.parsedJson(utf8.decode(bytes));
+  const given = failingAs(parse, () => badImport(`Line ${number} is not JSON.`));
   requireJson(given, LEVELS_AROUND);
   if (number === 1) requireVersion(given);
   const { data, error } = lineSchema.safeParse(given);
@@ -222,16 +218,6 @@ function parseLine(bytes: Uint8Array, number: number): Line {
 
 /** Nesting levels of a record around its values, with room for later versions. */
 const LEVELS_AROUND = 10;
-
-function parseJson(bytes: Uint8Array, number: number): Json {
-  try {
-    return json.parsedJson(
-      new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes),
-    );
-  } catch {
-    throw badImport(`Line ${number} is not JSON.`);
-  }
-}
 
 function requireVersion(given: unknown): void {
   if (!json.isObject(given) || given.type !== "byref") throw badImport("Line 1 is no header.");

@@ -1,16 +1,13 @@
-import * as ascii from "../../value/ascii.ts";
-import { CsvError, parse } from "csv-parse/sync";
-import { ByrefError, requireAtMost } from "../../errors.ts";
+import { ByrefError, failingAs, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { piecesOf } from "../../value/bytes.ts";
-import { CsvColumns, splitRows } from "../../value/csv-columns.ts";
+import { CsvColumns, type CsvFault, type CsvRows, splitRows } from "../../value/csv-columns.ts";
 import { csvLine, RecordColumns } from "../../value/csv-text.ts";
 import { MarkList } from "../../value/marks.ts";
 import { isUtf8, parseMediaType } from "../../value/media-type.ts";
 import { type Metered, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
-import { byteLength, decodeUtf8 } from "../../value/encoding.ts";
-import { compact } from "../../value/json.ts";
+import { byteLength } from "../../value/encoding.ts";
 import type { CsvDelimiter, RecordsFormat, TableMeter } from "./receive.ts";
 
 /**
@@ -33,9 +30,10 @@ export const csvRecords: RecordsFormat = {
     return new CsvMeter(all.length <= limits.maxIdChars ? all : essence + added.join(""));
   },
   read({ mediaType, columns: kinds }, header) {
-    const csv = new Csv(mediaType);
-    const columns = new CsvColumns(csv.header(header)?.names ?? [], kinds);
-    return (rows) => columns.records(csv.split(rows));
+    const { from, code } = beginningOf(header, readingOf(mediaType).delimiter);
+    const [names = []] = splitRows(header, code, { from, most: 1 }).rows;
+    const columns = new CsvColumns(names, kinds);
+    return (text) => columns.records(splitRows(text, code).rows);
   },
   async *write(records) {
     const encoder = new TextEncoder();
@@ -53,7 +51,7 @@ const DEFAULTS: ReadonlyMap<string, CsvDelimiter> = new Map([
   ["text/tab-separated-values", "tab"],
 ]);
 
-const CHARACTERS = { comma: ",", semicolon: ";", tab: "\t", pipe: "|" } as const;
+const CHARACTERS = { comma: ",", semicolon: ";", tab: "\t", pipe: "|", auto: "" } as const;
 
 /** Text that is parsed at once, unless one row is longer. */
 const BATCH_CHARS = PIECE_BYTES / 4;
@@ -64,66 +62,23 @@ const BATCH_CHARS = PIECE_BYTES / 4;
  */
 const START = /^\uFEFF?[\r\n]*(?:sep=([,;\t|])[\r\n]+)?/;
 
-/** Parses the text of a CSV. How, the parameters of its media type say: `text/csv;delimiter=semicolon;types=off`. */
-class Csv {
-  /** False if all cells are texts. */
-  readonly isTyped: boolean;
-  readonly #given: CsvDelimiter;
-  #delimiter: string;
+/** How to read a CSV, as the parameters of its media type say: `text/csv;delimiter=semicolon;types=off`. */
+function readingOf(mediaType: string) {
+  const { essence = "", parameters } = parseMediaType(mediaType) ?? {};
+  const given = parameters?.get("delimiter") ?? "";
+  const delimiter = isDelimiter(given) ? given : (DEFAULTS.get(essence) ?? "comma");
+  return { delimiter, isTyped: parameters?.get("types") !== "off" };
+}
 
-  constructor(mediaType: string) {
-    const { essence = "", parameters } = parseMediaType(mediaType) ?? {};
-    const given = parameters?.get("delimiter") ?? "";
-    this.isTyped = parameters?.get("types") !== "off";
-    this.#given = isDelimiter(given) ? given : (DEFAULTS.get(essence) ?? "comma");
-    this.#delimiter = this.#given === "auto" ? "" : CHARACTERS[this.#given];
-  }
-
-  /** True if only commas separate cells, and the file could be meant otherwise. */
-  get isPlain(): boolean {
-    return this.#given === "comma";
-  }
-
-  /** Reads the first row, which has the names, and returns where it ends; undefined for a text without one. */
-  header(text: string): { readonly names: readonly string[]; readonly end: number } | undefined {
-    const [before = "", separator] = START.exec(text) ?? [];
-    if (separator !== undefined) this.#delimiter = separator;
-    const rest = text.slice(before.length);
-    if (this.#delimiter === "") this.#delimiter = frequentIn(rest);
-    const [first] = this.numberedRows(rest, 1);
-    if (first === undefined) return undefined;
-    const row = new TextEncoder().encode(rest).subarray(0, first.info.bytes);
-    return { names: first.record, end: before.length + decodeUtf8(row).length };
-  }
-
-  /** Parses rows. Throws `CsvError`. */
-  rows(text: string): readonly (readonly string[])[] {
-    return parse(text, this.#options);
-  }
-
-  /** Splits rows that `rows` has accepted, faster. */
-  split(text: string): readonly (readonly string[])[] {
-    return splitRows(text, this.#delimiter.charCodeAt(0));
-  }
-
-  /** Parses the first rows, with the numbers of their lines, from 1, and the bytes up to their ends. */
-  numberedRows(text: string, to?: number): readonly NumberedRow[] {
-    const options = { ...this.#options, ...compact({ to }), info: true };
-    return parse(text, options) as unknown as readonly NumberedRow[];
-  }
-
-  get #options() {
-    return {
-      delimiter: this.#delimiter,
-      record_delimiter: ["\r\n", "\n", "\r"],
-      relax_column_count: true,
-      skip_empty_lines: true,
-    };
-  }
+/** Returns where the first row begins, which has the names, and the code of what separates cells. */
+function beginningOf(text: string, delimiter: CsvDelimiter) {
+  const [{ length }, separator] = START.exec(text) ?? [""];
+  const written = separator ?? (CHARACTERS[delimiter] || frequentIn(text.slice(length)));
+  return { from: length, code: written.charCodeAt(0) };
 }
 
 function isDelimiter(text: string): text is CsvDelimiter {
-  return text === "auto" || Object.hasOwn(CHARACTERS, text);
+  return Object.hasOwn(CHARACTERS, text);
 }
 
 /** Returns the character that is most frequent in the first line, outside of quotes. */
@@ -141,7 +96,7 @@ function frequentIn(text: string): string {
  */
 class CsvMeter implements TableMeter {
   readonly mediaType: string;
-  readonly #csv: Csv;
+  readonly #reading: ReturnType<typeof readingOf>;
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   readonly #encoder = new TextEncoder();
   /** Measures the records as NDJSON. */
@@ -150,21 +105,20 @@ class CsvMeter implements TableMeter {
   /** The kinds of columns; empty if they are not known. */
   readonly #kinds: string;
   #columns: CsvColumns | undefined;
+  /** The code of what separates cells, from the first row on. */
+  #delimiter = 0;
   #count = 0;
   #held = "";
+  /** Length of `#held` from which on it is read. It doubles while a row is not complete. */
+  #due = BATCH_CHARS;
   /** Bytes before `#held`. */
   #bytes = 0;
-  /** Characters of `#held` that were searched for the end of a row. */
-  #searched = 0;
-  #isQuoted = false;
-  /** End of the last complete row in `#held`. */
-  #end = 0;
   /** The number of the line that `#held` begins with. */
   #line = 1;
 
   constructor(mediaType: string, kinds = "") {
     this.mediaType = mediaType;
-    this.#csv = new Csv(mediaType);
+    this.#reading = readingOf(mediaType);
     this.#kinds = kinds;
   }
 
@@ -179,126 +133,94 @@ class CsvMeter implements TableMeter {
   }
 
   write(bytes: Uint8Array): void {
-    for (const piece of piecesOf(bytes, PIECE_BYTES)) {
+    for (const piece of piecesOf(bytes, BATCH_CHARS)) {
       this.#held += this.#decode(piece);
-      this.#search();
-      this.#take();
+      if (this.#held.length >= this.#due) this.#readComplete();
     }
   }
 
   end(): Metered {
     this.#held += this.#decode();
-    this.#search();
-    // The text after the last complete row is read alone: if a quote is open, its line is the first.
-    this.#read(this.#end);
-    this.#read(this.#held.length);
+    const found = this.#split();
+    this.#requireWell(found.fault);
+    this.#take(found);
     const { about } = this.#records.end();
-    return { about: { ...about, bytes: this.#bytes }, marks: this.#marks.marks };
+    const bytes = this.#bytes + byteLength(this.#held);
+    return { about: { ...about, bytes }, marks: this.#marks.marks };
   }
 
   #decode(piece?: Uint8Array): string {
-    try {
-      return this.#utf8.decode(piece, { stream: piece !== undefined });
-    } catch {
-      throw malformed(this.#line, "or one after it is not UTF-8; send the CSV in UTF-8");
+    const decode = () => this.#utf8.decode(piece, { stream: piece !== undefined });
+    const reason = "or one after it is not UTF-8; send the CSV in UTF-8";
+    return failingAs(decode, () => malformed(this.#line, reason));
+  }
+
+  #split(): CsvRows {
+    if (this.#columns !== undefined) return splitRows(this.#held, this.#delimiter);
+    const { from, code } = beginningOf(this.#held, this.#reading.delimiter);
+    this.#delimiter = code;
+    return splitRows(this.#held, code, { from });
+  }
+
+  /** Reads what is held but for the last row, which may go on. */
+  #readComplete(): void {
+    const found = this.#split();
+    const { rows, starts, fault } = found;
+    if (fault === undefined) {
+      this.#take({ rows: rows.slice(0, -1), starts, end: starts.at(-1) ?? 0 });
+    } else {
+      if (!fault.isOpen) this.#requireWell(fault);
+      this.#take(found);
     }
+    const { length } = this.#held;
+    if (length > limits.maxJsonBytes) this.#requireWell(fault && { ...fault, at: 0 });
+    requireAtMost("maxJsonBytes", length, "Send shorter rows.");
+    this.#due = Math.min(Math.max(2 * length, BATCH_CHARS), limits.maxJsonBytes + 1);
   }
 
-  /** Reads the rows that are complete, once there are enough. */
-  #take(): void {
-    if (this.#end >= BATCH_CHARS) return this.#read(this.#end);
-    if (this.#end > 0 || this.#held.length <= limits.maxJsonBytes) return;
-    // If a quote is missing, that is the error.
-    this.#parsed(() => this.#csv.rows(this.#held));
-    requireAtMost("maxJsonBytes", this.#held.length, "Send shorter rows.");
-  }
-
-  /** Finds the last line break that ends a row: it is not inside of quotes. */
-  #search(): void {
-    // The last character may be half of a line break.
-    const last = this.#held.length - 1;
-    for (let at = this.#searched; at < last; at++) {
-      const code = this.#held.charCodeAt(at);
-      if (code === ascii.QUOTE) this.#isQuoted = !this.#isQuoted;
-      if (this.#isQuoted || (code !== ascii.LF && code !== ascii.CR)) continue;
-      const isHalf = code === ascii.CR && this.#held.charCodeAt(at + 1) === ascii.LF;
-      if (!isHalf) this.#end = at + 1;
-    }
-    this.#searched = Math.max(last, 0);
-  }
-
-  /** Reads what is held up to `end`: the first row, and then the others. */
-  #read(end: number): void {
+  /** Takes rows: the first one of all has the names. Holds the text after them, or all of it if there are none. */
+  #take({ rows, starts, end }: CsvRows): void {
+    const [names, ...others] = this.#columns === undefined ? rows : [[], ...rows];
+    if (names === undefined) return;
+    this.#columns ??= new CsvColumns(
+      names,
+      this.#reading.isTyped ? this.#kinds : "t".repeat(names.length),
+    );
     const columns = this.#columns;
-    if (columns === undefined) return this.#readHeader(end);
-    const text = this.#held.slice(0, end);
-    const rows = this.#parsed(() => this.#csv.rows(text));
-    if (rows.some((row) => row.length > columns.count)) throw this.#tooLong(text, columns.count);
-    if (rows.length > 0) {
-      this.#marks.offer(this.#bytes, this.#count);
-      columns.learn(rows);
-      this.#count += rows.length;
-      const lines = columns.records(rows).map((record) => `${record}\n`);
+    const first = rows.length - others.length;
+    const long = others.findIndex((row) => row.length > columns.count);
+    if (long >= 0) {
+      const reason = tooLong(others[long], columns.count, this.#reading.delimiter);
+      throw malformed(this.#lineAt(starts[first + long]), reason);
+    }
+    if (others.length > 0) {
+      const before = this.#held.slice(0, starts[first]);
+      this.#marks.offer(this.#bytes + byteLength(before), this.#count);
+      columns.learn(others);
+      this.#count += others.length;
+      const lines = columns.records(others).map((record) => `${record}\n`);
       this.#records.write(this.#encoder.encode(lines.join("")));
     }
-    this.#pass(end);
-  }
-
-  #readHeader(end: number): void {
-    const header = this.#parsed(() => this.#csv.header(this.#held.slice(0, end)));
-    this.#pass(header?.end ?? end);
-    if (header === undefined) return;
-    const { names } = header;
-    const kinds = this.#csv.isTyped ? this.#kinds : "t".repeat(names.length);
-    this.#columns = new CsvColumns(names, kinds);
-    this.#read(end - header.end);
-  }
-
-  #pass(end: number): void {
     const text = this.#held.slice(0, end);
+    this.#line = this.#lineAt(end);
     this.#held = this.#held.slice(end);
     this.#bytes += byteLength(text);
-    this.#line += text.match(LINE_BREAK)?.length ?? 0;
-    this.#searched -= end;
-    this.#end = 0;
   }
 
-  #parsed<Result>(parseRows: () => Result): Result {
-    try {
-      return parseRows();
-    } catch (error) {
-      if (!(error instanceof CsvError)) throw error;
-      // A quote that is not closed opens in the row that is not complete, which is the first.
-      const isOpen = error.code === "CSV_QUOTE_NOT_CLOSED";
-      const line = this.#line + (isOpen ? 0 : Number(error.lines) - 1);
-      throw malformed(line, REASONS.get(error.code) ?? "is not CSV");
-    }
+  #requireWell(fault: CsvFault | undefined): void {
+    if (fault !== undefined) throw malformed(this.#lineAt(fault.at), fault.reason);
   }
 
-  /** Parses the rows again, to find the line. */
-  #tooLong(text: string, most: number): ByrefError {
-    const rows = this.#csv.numberedRows(text);
-    const { record = [], info } = rows.find((row) => row.record.length > most) ?? {};
-    const line = this.#line + (info?.lines ?? 1) - 1;
-    const mayHaveOther = most === 1 && this.#csv.isPlain;
-    const hint = mayHaveOther ? ". If a comma does not separate them, set ?delimiter=auto" : "";
-    return malformed(line, `has ${record.length} cells, and the first line has ${most}${hint}`);
+  #lineAt(place = 0): number {
+    return this.#line + (this.#held.slice(0, place).match(LINE_BREAK)?.length ?? 0);
   }
 }
 
-interface NumberedRow {
-  readonly record: readonly string[];
-  readonly info: { readonly lines: number; readonly bytes: number };
+function tooLong(row: readonly string[] = [], most: number, delimiter: CsvDelimiter): string {
+  const mayHaveOther = most === 1 && delimiter === "comma";
+  const hint = mayHaveOther ? ". If a comma does not separate them, set ?delimiter=auto" : "";
+  return `has ${row.length} cells, and the first line has ${most}${hint}`;
 }
-
-const REASONS: ReadonlyMap<unknown, string> = new Map([
-  ["CSV_QUOTE_NOT_CLOSED", "has a quote that is not closed"],
-  ["CSV_INVALID_CLOSING_QUOTE", "has text after a closing quote"],
-  [
-    "INVALID_OPENING_QUOTE",
-    "has a quote in a cell without quotes; write the cell in quotes, and the quote twice",
-  ],
-]);
 
 function malformed(line: number, reason: string): ByrefError {
   return new ByrefError("bad_value", `Line ${line} ${reason}.`, { line });

@@ -1,5 +1,5 @@
 import * as ascii from "../../value/ascii.ts";
-import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
+import { ByrefError, failingAs, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { ArrayMeter } from "../../value/array-meter.ts";
 import { copyOf, joinBytes, piecesOf } from "../../value/bytes.ts";
@@ -7,7 +7,7 @@ import { ByteBuffer } from "../../value/byte-buffer.ts";
 import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
-import { type Json, type JsonArray, parsedBody } from "../../value/json.ts";
+import { type JsonArray, parsedBody } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
 import type { Bodies, StartedBody } from "./bodies.ts";
 import {
@@ -198,17 +198,13 @@ async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> 
     return new Content({ about: { ...about, mediaType: JSON_TYPE }, ...stored });
   }
   const text = held.takeText("The body is not JSON: it is not UTF-8.");
-  return jsonContent(parseBody(text), text);
+  const refuse = (reason: string) => new ByrefError("bad_json", `The body is not JSON: ${reason}`);
+  return jsonContent(
+    failingAs(() => parsedBody(text), refuse),
+    text,
+  );
 }
 
 /** An array is read in pieces of this length. A shorter text is read as a whole. */
 const LONG_BYTES = 1_048_576;
 const ARRAY_START = /^[ \t\n\r]*\[/u;
-
-function parseBody(text: string): Json {
-  try {
-    return parsedBody(text);
-  } catch (error) {
-    throw new ByrefError("bad_json", `The body is not JSON: ${messageOf(error)}`);
-  }
-}

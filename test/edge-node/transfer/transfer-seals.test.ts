@@ -71,6 +71,21 @@ it.each([
   expect(await taken(await change(await exported()), query, bindings)).toEqual(expected);
 });
 
+it.each([
+  ["?labels=keep", true],
+  ["", undefined],
+])("an evicted value is made again if its file is trusted: %j", async (query, isRepeatable) => {
+  const evicted = { evictedAt: "2026-01-01T00:00:00.000Z", reason: "idle" };
+  const call = { name: "gone", version: 1, tool: "echo", input: {}, isRepeatable: true };
+  const line = { type: "tombstone", tombstone: { ...call, ...evicted } };
+  const runtime = newRuntime();
+  const body = await fileOf([...linesIn(await exported()), line]);
+  await (await runtime.ask("POST", `/conversations/import${query}`, { body })).text();
+  const again = linesIn(await (await runtime.ask("GET", `${AT}/export`)).text());
+  const kept = again.find(({ type }) => type === "tombstone");
+  expect(kept?.tombstone).toEqual({ ...call, ...evicted, isRepeatable });
+});
+
 it("does not run a plan whose run a file calls done", async () => {
   const file = await exported();
   const done = await changed(file, "plan", ({ plan, ...line }) => ({
