@@ -6,7 +6,7 @@ import { nearest } from "../reference/near.ts";
 import { trimUnderscores } from "../store/names.ts";
 import type { Syntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
-import { compact, isJsonObject, isObject, type Json } from "../value/json.ts";
+import { compact, isJsonObject, isObject, type Json, typeOfJson } from "../value/json.ts";
 import {
   DEFINITION,
   type Definition,
@@ -54,7 +54,7 @@ export function shownSchema(
   const make = (): ShownSchema => {
     const { schema: plain, names } = isStrict
       ? { schema, names: NO_NAMES }
-      : withPlainNames(acceptableSchema(schema));
+      : withPlainNames(limitLevels(acceptableSchema(schema)));
     const shown = widenSchema(plain, { syntaxes });
     const extended = isChosen ? withTarget(shown, isStrict) : undefined;
     const parameters = declaredIn(extended ?? schema);
@@ -190,13 +190,12 @@ const CONDITIONS: ReadonlySet<string> = new Set(
     " ",
   ),
 );
-const TYPE_CHARS = '["string"],'.length;
 
 /**
  * Returns the schema for the model. It accepts everything that the original accepts, and a string for a reference
  * in place of each property and element. The original validates the resolved value. A root that is not an object is
- * left unchanged. At most `maxBlockChars` are added: in a schema that needs more, deeply nested places accept no
- * references.
+ * left unchanged. At most `maxBlockChars` are added, and no level beyond `MAX_LEVELS`: in a schema that needs more,
+ * deeply nested places accept no references.
  */
 export function widenSchema(
   schema: JSONSchema7,
@@ -210,7 +209,7 @@ export function widenSchema(
   let widened = schema;
   for (const depth of DEPTHS) {
     const widening = new Widening(depth, reference);
-    widened = widening.inside(schema, 1);
+    widened = widening.inside(schema, { depth: 1, level: 1 });
     if (!widening.isFull) break;
   }
   return widened;
@@ -219,17 +218,20 @@ export function widenSchema(
 /** Maximum depths of places that accept references; the first depth that fits is used. */
 const DEPTHS = [Infinity, 8, 4, 2, 1];
 
+/** `depth` counts the places around a schema, `level` the schemas around it in the result. */
+interface Nesting {
+  readonly depth: number;
+  readonly level: number;
+}
+
 class Widening {
   readonly #maxDepth: number;
   readonly #reference: JSONSchema7;
-  /** Length of the JSON that the reference adds as an alternative. */
-  readonly #chars: number;
   #left = limits.maxBlockChars;
 
   constructor(maxDepth: number, reference: JSONSchema7) {
     this.#maxDepth = maxDepth;
     this.#reference = reference;
-    this.#chars = JSON.stringify({ anyOf: [reference] }).length;
   }
 
   /** True if some places could not be widened within the limit. */
@@ -237,30 +239,44 @@ class Widening {
     return this.#left < 0;
   }
 
-  /** Widens the schemas that the schema holds. `depth` applies to those. */
-  inside(schema: JSONSchema7, depth: number): JSONSchema7 {
+  /** Widens the schemas that the schema holds, whose nesting this is. */
+  inside(schema: JSONSchema7, { depth, level }: Nesting): JSONSchema7 {
     const kept = Object.entries(withoutOneOf(schema)).filter(([one]) => !CONDITIONS.has(one));
     return mapSubschemas(Object.fromEntries(kept), (part, keyword) => {
       if (typeof part === "boolean") return part;
       // The schema around alternatives accepts the reference.
-      return keyword === "anyOf" ? this.inside(part, depth) : this.#widen(part, depth);
+      return keyword === "anyOf"
+        ? this.inside(part, { depth, level: level + 1 })
+        : this.#widen(part, { depth, level });
     });
   }
 
-  #widen(schema: JSONSchema7, depth: number): JSONSchema7 {
-    const inner = this.inside(schema, depth + 1);
-    const { $ref, type, anyOf } = inner;
-    const isLocal = $ref === undefined || DEFINITION.test($ref);
-    if (anyOf === undefined && isLocal && takesAnyString(inner)) return inner;
-    if (depth > this.#maxDepth || this.isFull) return inner;
-    const isBound = anyOf !== undefined || $ref !== undefined || hasStringKeyword(inner);
-    const isOpen = !isBound && type !== undefined;
-    this.#left -= isOpen ? TYPE_CHARS : this.#chars;
-    if (this.isFull) return inner;
-    return isOpen
-      ? { ...inner, type: [...typesOf(inner), "string"] }
-      : orReference(inner, this.#reference);
+  #widen(given: JSONSchema7, { depth, level }: Nesting): JSONSchema7 {
+    const schema = withoutOneOf(given);
+    const hasChoices = schema.anyOf !== undefined;
+    const isDeep = level + heightOf(schema) + (hasChoices ? 0 : 1) >= MAX_LEVELS;
+    const within = { depth: depth + 1, level: level + 1 };
+    if (takesAnyString(schema) || depth > this.#maxDepth || isDeep || this.isFull)
+      return this.inside(schema, within);
+    const isBound = hasChoices || schema.$ref !== undefined || hasStringKeyword(schema);
+    const reference = isBound ? this.#reference : TEXT;
+    this.#left -= JSON.stringify({ anyOf: [reference] }).length;
+    if (this.isFull) return schema;
+    const inner = this.inside(schema, hasChoices ? within : { ...within, level: level + 2 });
+    return orReference(inner, reference);
   }
+}
+
+const TEXT: JSONSchema7 = { type: "string" };
+
+/** The levels of schemas that the schema holds, with those of references where they are given. */
+function heightOf(schema: JSONSchema7, references?: ReadonlyMap<string, number>): number {
+  let height = references?.get(schema.$ref ?? "") ?? 0;
+  mapSubschemas(schema, (part) => {
+    height = Math.max(height, 1 + (typeof part === "boolean" ? 0 : heightOf(part, references)));
+    return part;
+  });
+  return height;
 }
 
 /** The description stays first, where models look for it. */
@@ -274,18 +290,19 @@ function orReference(schema: JSONSchema7, reference: JSONSchema7): JSONSchema7 {
   };
 }
 
-/** Checks the schema's own keywords; `allOf` is widened separately. */
-function takesAnyString(schema: JSONSchema7): boolean {
-  const isOpen = schema.type === undefined || typesOf(schema).includes("string");
-  return isOpen && !hasStringKeyword(schema);
+/**
+ * Checks the schema's own keywords and its alternatives; `allOf` is widened separately, and so are definitions.
+ */
+function takesAnyString(schema: Definition): boolean {
+  if (typeof schema === "boolean") return schema;
+  const { $ref, type, anyOf } = schema;
+  if ($ref !== undefined && !DEFINITION.test($ref)) return false;
+  const isOpen = type === undefined || [type].flat().includes("string");
+  return isOpen && !hasStringKeyword(schema) && (anyOf?.some(takesAnyString) ?? true);
 }
 
 function hasStringKeyword(schema: JSONSchema7): boolean {
   return STRING_KEYWORDS.some((keyword) => schema[keyword] !== undefined);
-}
-
-function typesOf({ type }: JSONSchema7) {
-  return type === undefined ? [] : [type].flat();
 }
 
 // Schemas that providers take.
@@ -328,7 +345,7 @@ const READERS: ReadonlyMap<string, Read> = new Map([
   ...keywords("minLength maxLength minItems maxItems minProperties maxProperties", onlyIf(isCount)),
   ...keywords("deprecated readOnly writeOnly", onlyIf(isFlag)),
   ...keywords("enum examples", onlyIf(Array.isArray)),
-  ...keywords("const default", (held) => held),
+  ...keywords("default", (held) => held),
   ...keywords("required", (held) => uniqueIn(held)?.filter(isText)),
   ...keywords("pattern", onlyIf(isPlainPattern)),
   ...keywords("type", readType),
@@ -336,10 +353,16 @@ const READERS: ReadonlyMap<string, Read> = new Map([
 
 /** Of the keywords that hold schemas, those that a model is shown. */
 const SHOWN: ReadonlySet<string> = new Set(
-  "$defs additionalProperties allOf anyOf definitions items patternProperties prefixItems properties".split(
-    " ",
-  ),
+  "additionalProperties allOf anyOf items patternProperties prefixItems properties".split(" "),
 );
+
+/** Keywords about values of one type. */
+const KEYWORDS_OF: Readonly<Record<string, string>> = {
+  object: "properties required additionalProperties patternProperties minProperties maxProperties",
+  array: "items additionalItems prefixItems minItems maxItems",
+  string: "minLength maxLength pattern format contentEncoding contentMediaType",
+  number: "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
+};
 
 /** Returns each item once. */
 function uniqueIn(held: unknown): readonly unknown[] | undefined {
@@ -376,11 +399,17 @@ function isPlainPattern(held: unknown): held is string {
   }
 }
 
+/** Adds to a description what the schema leaves out, if that is short. */
+function described(description: unknown, ...more: readonly string[]): string | undefined {
+  const told = more.filter(({ length }) => length <= MAX_TOLD_CHARS);
+  return [description, ...told].filter((text) => typeof text === "string").join(" ") || undefined;
+}
+
 class SchemaReader {
   readonly #root: JSONSchema7;
-  /** Schemas that references find outside of definitions, by pointer. They are definitions in the result. */
-  readonly #moved = new Map<string, { readonly name: string; schema: Definition }>();
-  /** Each of them is a copy. */
+  /** The schemas that references lead to. They are definitions in the result, by names that need no escapes. */
+  readonly #definitions = new Map<object, { readonly name: string; schema: Held }>();
+  /** A schema that is no definition in the original is a copy. */
   #left = limits.maxBlockChars;
 
   constructor(root: JSONSchema7) {
@@ -388,16 +417,24 @@ class SchemaReader {
   }
 
   read(): JSONSchema7 {
-    const { $defs, ...root } = this.#read(this.#root as Held);
-    const moved = Array.from(this.#moved.values(), ({ name, schema }) => [name, schema]);
-    const definitions = { ...($defs as Held | undefined), ...Object.fromEntries(moved) };
-    return Object.keys(definitions).length === 0 ? root : { ...root, $defs: definitions };
+    const root = this.#entries(withoutOneOf(this.#root) as Held);
+    // Those that are found meanwhile are read, too.
+    for (const [target, definition] of this.#definitions)
+      definition.schema = this.#read(target as Held);
+    const $defs = Array.from(this.#definitions.values(), ({ name, schema }) => [name, schema]);
+    return $defs.length === 0 ? root : { ...root, $defs: Object.fromEntries($defs) };
   }
 
   #read(given: Held): Held {
-    const plain = withoutOneOf(given) as Held;
-    // A root has no alternatives in the end.
-    const schema = given === this.#root ? plain : withTypedChoices(plain);
+    const schema = withOneType(withTypedChoices(withoutOneOf(given) as Held));
+    const read = this.#entries(schema);
+    const { $ref, description, default: preset } = read;
+    if ($ref === undefined) return read;
+    const beside = compact({ description, default: preset });
+    return Object.keys(beside).length === 0 ? { $ref } : { ...beside, anyOf: [{ $ref }] };
+  }
+
+  #entries(schema: Held): Held {
     const entries = Object.entries(schema).map(([keyword, held]) => [
       keyword,
       this.#valueOf(keyword, held),
@@ -414,12 +451,13 @@ class SchemaReader {
         : undefined;
     if (NAMED_SCHEMA_KEYWORDS.has(keyword))
       return isObject(held) ? this.#named(keyword, held) : undefined;
+    if (keyword === "additionalProperties" && held === true) return true;
     // That there are no other properties informs no model.
     return held === true || isObject(held) ? this.#definition(held) : undefined;
   }
 
-  #definition(held: unknown): Definition {
-    return isObject(held) ? this.#read(held) : typeof held === "boolean" ? held : {};
+  #definition(held: unknown): Held {
+    return isObject(held) ? this.#read(held) : {};
   }
 
   #named(keyword: string, held: Held): Held {
@@ -429,23 +467,21 @@ class SchemaReader {
     return Object.fromEntries(parts.map(([name, part]) => [name, this.#definition(part)]));
   }
 
-  /** Keeps a reference to a definition, or to the whole. */
+  /** Returns a reference to a definition, or to the whole; undefined for one to nowhere. */
   #referenceTo(held: unknown): string | undefined {
     if (held === "#") return held;
     if (typeof held !== "string") return undefined;
     const target = schemaAtPointer(held, this.#root);
     if (!isObject(target)) return undefined;
-    if (DEFINITION.test(held)) return held;
-    const known = this.#moved.get(held);
+    const known = this.#definitions.get(target);
     if (known !== undefined) return `#/$defs/${known.name}`;
-    this.#left -= JSON.stringify(target).length;
+    if (!DEFINITION.test(held)) this.#left -= JSON.stringify(target).length;
     if (this.#left < 0) return undefined;
-    const { $defs = {} } = this.#root as { readonly $defs?: object };
-    let name = `part_${this.#moved.size + 1}`;
-    while (Object.hasOwn($defs, name)) name = `${name}_`;
-    const moved = { name, schema: true as Definition };
-    this.#moved.set(held, moved);
-    moved.schema = this.#definition(target);
+    const taken = new Set(Array.from(this.#definitions.values(), ({ name }) => name));
+    const written = held.slice(held.lastIndexOf("/") + 1).replaceAll(/[^\w.-]+/g, "_");
+    let name = written;
+    for (let count = 2; taken.has(name); count++) name = `${written}_${count}`;
+    this.#definitions.set(target, { name, schema: {} });
     return `#/$defs/${name}`;
   }
 
@@ -465,21 +501,10 @@ class SchemaReader {
       // It applies to what the patterns leave.
       if (!isWhole) delete schema.additionalProperties;
     }
-    const isTold = typeof given.pattern === "string" && given.pattern.length <= MAX_TOLD_CHARS;
-    if (isTold && pattern === undefined)
-      schema.description = [description ?? [], `Pattern: ${given.pattern}`].flat().join(" ");
+    if (typeof given.pattern === "string" && pattern === undefined)
+      schema.description = described(description, `Pattern: ${given.pattern}`);
     return compact(schema);
   }
-}
-
-/** Adds the properties that are required, but not described. */
-function withEach(
-  required: Iterable<string>,
-  properties: Readonly<Record<string, Definition>> | undefined,
-): typeof properties {
-  const missing = [...required].filter((name) => !Object.hasOwn(properties ?? {}, name));
-  if (missing.length === 0) return properties;
-  return { ...properties, ...Object.fromEntries(missing.map((name) => [name, {}])) };
 }
 
 /** Moonshot wants the type in each alternative, and not beside them. */
@@ -494,6 +519,124 @@ function withTypedChoices(schema: Held): Held {
       : part;
   });
   return { ...schema, type: undefined, anyOf: typed };
+}
+
+/**
+ * Google takes one type, and no values but texts in `enum`; Moonshot no `enum` without a type. Several types are
+ * alternatives, and a description lists other values.
+ */
+function withOneType(schema: Held): Held {
+  const { type, enum: listed, const: only, ...rest } = schema;
+  const values = (only === undefined ? uniqueIn(listed) : [only]) ?? [];
+  const isOf = (value: unknown, one: unknown) =>
+    typeOfJson(value as Json) === (one === "integer" ? "number" : one);
+  const implied = schema.anyOf === undefined ? values.map((one) => typeOfJson(one as Json)) : [];
+  const all = uniqueIn([readType(type) ?? implied].flat()) ?? [];
+  const possible = all.filter((one) => values.some((value) => isOf(value, one)));
+  const types = possible.length === 0 ? all : possible;
+  const texts = values.filter(isText);
+  const hasEnum = possible.includes("string") && !texts.includes("");
+  const isTold = values.length > (hasEnum ? texts.length : 0);
+  const description = isTold
+    ? described(rest.description, `One of ${values.map((one) => JSON.stringify(one)).join(", ")}.`)
+    : rest.description;
+  const ofType = (one: unknown) =>
+    compact({ type: one, enum: one === "string" && hasEnum ? texts : undefined });
+  const whole = { ...rest, ...compact({ description }) };
+  const [first, ...others] = types;
+  if (others.length === 0) return { ...whole, ...ofType(first) };
+  const names = (one: unknown) =>
+    KEYWORDS_OF[one === "integer" ? "number" : String(one)]?.split(" ") ?? [];
+  const pick = (wanted: (keyword: string) => boolean) =>
+    Object.fromEntries(Object.entries(whole).filter(([keyword]) => wanted(keyword)));
+  const typed = new Set(Object.keys(KEYWORDS_OF).flatMap(names));
+  const alternatives = types.map((one) => ({
+    ...ofType(one),
+    ...pick((keyword) => names(one).includes(keyword)),
+  }));
+  return { ...pick((keyword) => !typed.has(keyword)), anyOf: alternatives };
+}
+
+/** Meta and Moonshot refuse a schema of more levels, the root included. */
+const MAX_LEVELS = 10;
+
+/**
+ * Limits the levels of an acceptable schema to one less than `MAX_LEVELS`, because a choice of a reference adds one. Grok,
+ * Meta, and Google by the AI SDK refuse a schema that contains itself: it ends where it begins anew.
+ */
+export function limitLevels(schema: JSONSchema7): JSONSchema7 {
+  return new Levels(schema).limited();
+}
+
+class Levels {
+  readonly #root: JSONSchema7;
+  /** The schemas around the one that is read. */
+  readonly #around = new Set<object>();
+  readonly #definitions = new Map<string, Definition>();
+  readonly #heights = new Map<string, number>();
+
+  constructor(root: JSONSchema7) {
+    this.#root = root;
+  }
+
+  limited(): JSONSchema7 {
+    const { $defs: _, ...root } = this.#root;
+    this.#around.add(this.#root);
+    const schema = mapSubschemas(root, (part) => this.#limit(part, 2));
+    return this.#definitions.size === 0
+      ? schema
+      : {
+          ...schema,
+          $defs: Object.fromEntries(this.#definitions) as JSONSchema7["$defs"] & object,
+        };
+  }
+
+  #limit(schema: Definition, level: number): Definition {
+    if (typeof schema === "boolean") return schema;
+    const { $ref } = schema;
+    if ($ref !== undefined) {
+      const target = schemaAtPointer($ref, this.#root);
+      if (typeof target === "boolean") return target;
+      return level + this.#heightAt($ref, target) < MAX_LEVELS ? schema : outlineOf(target);
+    }
+    if (level < MAX_LEVELS - 1)
+      return mapSubschemas(schema, (part) => this.#limit(part, level + 1));
+    return heightOf(schema) === 0 ? schema : outlineOf(schema);
+  }
+
+  /** Returns the levels of a definition; Infinity inside of itself, and for one of very many. */
+  #heightAt($ref: string, target: JSONSchema7): number {
+    const known = this.#heights.get($ref);
+    if (known !== undefined) return known;
+    if (this.#around.has(target) || this.#around.size > limits.maxDepth) return Infinity;
+    this.#around.add(target);
+    const schema = this.#limit(target, 2);
+    this.#around.delete(target);
+    const height = typeof schema === "boolean" ? 0 : heightOf(schema, this.#heights);
+    this.#heights.set($ref, height);
+    this.#definitions.set($ref.slice("#/$defs/".length), schema);
+    return height;
+  }
+}
+
+/** Returns what is shown in place of a schema: its type, and the rest in words. */
+function outlineOf({ description, ...schema }: JSONSchema7): JSONSchema7 {
+  const { type } = schema;
+  return compact({
+    description: described(description, `As JSON Schema: ${JSON.stringify(schema)}`),
+    type,
+    items: type === "array" ? {} : undefined,
+  });
+}
+
+/** Adds the properties that are required, but not described. */
+function withEach(
+  required: Iterable<string>,
+  properties: Readonly<Record<string, Definition>> | undefined,
+): typeof properties {
+  const missing = [...required].filter((name) => !Object.hasOwn(properties ?? {}, name));
+  if (missing.length === 0) return properties;
+  return { ...properties, ...Object.fromEntries(missing.map((name) => [name, {}])) };
 }
 
 /**
