@@ -195,7 +195,7 @@ const CONDITIONS: ReadonlySet<string> = new Set(
  * Returns the schema for the model. It accepts everything that the original accepts, and a string for a reference
  * in place of each property and element. The original validates the resolved value. A root that is not an object is
  * left unchanged. At most `maxBlockChars` are added, and no level beyond `MAX_LEVELS`: in a schema that needs more,
- * deeply nested places accept no references.
+ * some nested places accept no references.
  */
 export function widenSchema(
   schema: JSONSchema7,
@@ -206,64 +206,41 @@ export function widenSchema(
   const reference = syntaxes.includes("dollar")
     ? REFERENCE
     : { ...REFERENCE, description: "or a reference" };
-  let widened = schema;
-  for (const depth of DEPTHS) {
-    const widening = new Widening(depth, reference);
-    widened = widening.inside(schema, { depth: 1, level: 1 });
-    if (!widening.isFull) break;
-  }
-  return widened;
-}
-
-/** Maximum depths of places that accept references; the first depth that fits is used. */
-const DEPTHS = [Infinity, 8, 4, 2, 1];
-
-/** `depth` counts the places around a schema, `level` the schemas around it in the result. */
-interface Nesting {
-  readonly depth: number;
-  readonly level: number;
+  return new Widening(reference).inside(schema, 1);
 }
 
 class Widening {
-  readonly #maxDepth: number;
   readonly #reference: JSONSchema7;
   #left = limits.maxBlockChars;
 
-  constructor(maxDepth: number, reference: JSONSchema7) {
-    this.#maxDepth = maxDepth;
+  constructor(reference: JSONSchema7) {
     this.#reference = reference;
   }
 
-  /** True if some places could not be widened within the limit. */
-  get isFull(): boolean {
-    return this.#left < 0;
-  }
-
-  /** Widens the schemas that the schema holds, whose nesting this is. */
-  inside(schema: JSONSchema7, { depth, level }: Nesting): JSONSchema7 {
+  /** Widens the schemas that the schema holds, first these and then what they hold. `level`: its own. */
+  inside(schema: JSONSchema7, level: number): JSONSchema7 {
     const kept = Object.entries(withoutOneOf(schema)).filter(([one]) => !CONDITIONS.has(one));
-    return mapSubschemas(Object.fromEntries(kept), (part, keyword) => {
-      if (typeof part === "boolean") return part;
+    const chosen = mapSubschemas(Object.fromEntries(kept), (part, keyword) => {
       // The schema around alternatives accepts the reference.
-      return keyword === "anyOf"
-        ? this.inside(part, { depth, level: level + 1 })
-        : this.#widen(part, { depth, level });
+      if (typeof part === "boolean" || keyword === "anyOf") return part;
+      return this.#widen(withoutOneOf(part), level + 1);
     });
+    return mapSubschemas(chosen, (part) =>
+      typeof part === "boolean" ? part : this.inside(part, level + 1),
+    );
   }
 
-  #widen(given: JSONSchema7, { depth, level }: Nesting): JSONSchema7 {
-    const schema = withoutOneOf(given);
+  /** Returns a choice of the schema and a reference, if there is room for it. */
+  #widen(schema: JSONSchema7, level: number): JSONSchema7 {
     const hasChoices = schema.anyOf !== undefined;
-    const isDeep = level + heightOf(schema) + (hasChoices ? 0 : 1) >= MAX_LEVELS;
-    const within = { depth: depth + 1, level: level + 1 };
-    if (takesAnyString(schema) || depth > this.#maxDepth || isDeep || this.isFull)
-      return this.inside(schema, within);
+    const levels = level + heightOf(schema) + (hasChoices ? 0 : 1);
+    if (takesAnyString(schema) || levels > MAX_LEVELS) return schema;
     const isBound = hasChoices || schema.$ref !== undefined || hasStringKeyword(schema);
     const reference = isBound ? this.#reference : TEXT;
-    this.#left -= JSON.stringify({ anyOf: [reference] }).length;
-    if (this.isFull) return schema;
-    const inner = this.inside(schema, hasChoices ? within : { ...within, level: level + 2 });
-    return orReference(inner, reference);
+    const chars = JSON.stringify({ anyOf: [reference] }).length;
+    if (chars > this.#left) return schema;
+    this.#left -= chars;
+    return orReference(schema, reference);
   }
 }
 
@@ -357,12 +334,17 @@ const SHOWN: ReadonlySet<string> = new Set(
 );
 
 /** Keywords about values of one type. */
-const KEYWORDS_OF: Readonly<Record<string, string>> = {
-  object: "properties required additionalProperties patternProperties minProperties maxProperties",
-  array: "items additionalItems prefixItems minItems maxItems",
-  string: "minLength maxLength pattern format contentEncoding contentMediaType",
-  number: "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
-};
+const TYPE_OF_KEYWORD: ReadonlyMap<string, unknown> = new Map(
+  [
+    "object properties required additionalProperties patternProperties minProperties maxProperties",
+    "array items additionalItems prefixItems minItems maxItems",
+    "string minLength maxLength pattern format contentEncoding contentMediaType",
+    "number minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
+  ].flatMap((line) => {
+    const [type, ...names] = line.split(" ");
+    return names.map((name) => [name, type] as const);
+  }),
+);
 
 /** Returns each item once. */
 function uniqueIn(held: unknown): readonly unknown[] | undefined {
@@ -426,7 +408,7 @@ class SchemaReader {
   }
 
   #read(given: Held): Held {
-    const schema = withOneType(withTypedChoices(withoutOneOf(given) as Held));
+    const schema = withOneType(withoutOneOf(given) as Held);
     const read = this.#entries(schema);
     const { $ref, description, default: preset } = read;
     if ($ref === undefined) return read;
@@ -507,55 +489,48 @@ class SchemaReader {
   }
 }
 
-/** Moonshot wants the type in each alternative, and not beside them. */
-function withTypedChoices(schema: Held): Held {
-  const type = readType(schema.type);
-  const { anyOf } = schema;
-  if (type === undefined || !Array.isArray(anyOf)) return schema;
-  const typed = anyOf.map((part: unknown) => {
-    if (part === true) return { type };
-    return isObject(part) && part.type === undefined && part.$ref === undefined
-      ? { type, ...part }
-      : part;
-  });
-  return { ...schema, type: undefined, anyOf: typed };
+/**
+ * Google takes one type, and no values but texts in `enum`; Moonshot no `enum` without a type, and no type beside
+ * alternatives. Several types are alternatives, and a description lists other values.
+ */
+function withOneType({ type, enum: listed, const: only, anyOf, ...rest }: Held): Held {
+  const values = (only === undefined ? uniqueIn(listed) : [only]) ?? [];
+  const implied = anyOf === undefined ? values.map((one) => typeOfJson(one as Json)) : [];
+  const types = uniqueIn([readType(type) ?? implied].flat()) ?? [];
+  const possible = types.filter((one) =>
+    values.some((value) => typeOfJson(value as Json) === plainType(one)),
+  );
+  const texts = values.filter(isText);
+  const hasEnum = possible.includes("string") && !Array.isArray(anyOf) && !texts.includes("");
+  const isTold = values.length > (hasEnum ? texts.length : 0);
+  const list = `One of ${values.map((one) => JSON.stringify(one)).join(", ")}.`;
+  const description = described(rest.description, ...(isTold ? [list] : []));
+  const whole = { ...rest, ...compact({ description }) };
+  if (Array.isArray(anyOf)) {
+    const typed = anyOf.map((part: unknown) =>
+      isObject(part) && part.type === undefined && part.$ref === undefined
+        ? { type, ...part }
+        : part,
+    );
+    return { ...whole, anyOf: readType(type) === undefined ? anyOf : typed };
+  }
+  const alternatives = (possible.length === 0 ? types : possible).map((one) =>
+    compact({ type: one, enum: one === "string" && hasEnum ? texts : undefined }),
+  );
+  if (alternatives.length < 2) return { ...whole, ...alternatives[0] };
+  const entries = Object.entries(whole);
+  return {
+    ...Object.fromEntries(entries.filter(([keyword]) => !TYPE_OF_KEYWORD.has(keyword))),
+    anyOf: alternatives.map((one) => ({
+      ...one,
+      ...Object.fromEntries(
+        entries.filter(([keyword]) => TYPE_OF_KEYWORD.get(keyword) === plainType(one.type)),
+      ),
+    })),
+  };
 }
 
-/**
- * Google takes one type, and no values but texts in `enum`; Moonshot no `enum` without a type. Several types are
- * alternatives, and a description lists other values.
- */
-function withOneType(schema: Held): Held {
-  const { type, enum: listed, const: only, ...rest } = schema;
-  const values = (only === undefined ? uniqueIn(listed) : [only]) ?? [];
-  const isOf = (value: unknown, one: unknown) =>
-    typeOfJson(value as Json) === (one === "integer" ? "number" : one);
-  const implied = schema.anyOf === undefined ? values.map((one) => typeOfJson(one as Json)) : [];
-  const all = uniqueIn([readType(type) ?? implied].flat()) ?? [];
-  const possible = all.filter((one) => values.some((value) => isOf(value, one)));
-  const types = possible.length === 0 ? all : possible;
-  const texts = values.filter(isText);
-  const hasEnum = possible.includes("string") && !texts.includes("");
-  const isTold = values.length > (hasEnum ? texts.length : 0);
-  const description = isTold
-    ? described(rest.description, `One of ${values.map((one) => JSON.stringify(one)).join(", ")}.`)
-    : rest.description;
-  const ofType = (one: unknown) =>
-    compact({ type: one, enum: one === "string" && hasEnum ? texts : undefined });
-  const whole = { ...rest, ...compact({ description }) };
-  const [first, ...others] = types;
-  if (others.length === 0) return { ...whole, ...ofType(first) };
-  const names = (one: unknown) =>
-    KEYWORDS_OF[one === "integer" ? "number" : String(one)]?.split(" ") ?? [];
-  const pick = (wanted: (keyword: string) => boolean) =>
-    Object.fromEntries(Object.entries(whole).filter(([keyword]) => wanted(keyword)));
-  const typed = new Set(Object.keys(KEYWORDS_OF).flatMap(names));
-  const alternatives = types.map((one) => ({
-    ...ofType(one),
-    ...pick((keyword) => names(one).includes(keyword)),
-  }));
-  return { ...pick((keyword) => !typed.has(keyword)), anyOf: alternatives };
-}
+const plainType = (type: unknown) => (type === "integer" ? "number" : type);
 
 /** Meta and Moonshot refuse a schema of more levels, the root included. */
 const MAX_LEVELS = 10;
@@ -564,57 +539,40 @@ const MAX_LEVELS = 10;
  * Limits the levels of an acceptable schema to one less than `MAX_LEVELS`, because a choice of a reference adds one. Grok,
  * Meta, and Google by the AI SDK refuse a schema that contains itself: it ends where it begins anew.
  */
-export function limitLevels(schema: JSONSchema7): JSONSchema7 {
-  return new Levels(schema).limited();
-}
-
-class Levels {
-  readonly #root: JSONSchema7;
+export function limitLevels(root: JSONSchema7): JSONSchema7 {
   /** The schemas around the one that is read. */
-  readonly #around = new Set<object>();
-  readonly #definitions = new Map<string, Definition>();
-  readonly #heights = new Map<string, number>();
+  const around = new Set<object>([root]);
+  const heights = new Map<string, number>();
+  const definitions: [string, Definition][] = [];
+  const { $defs: _, ...rest } = root;
+  const limited = mapSubschemas(rest, (part) => limit(part, 2));
+  return definitions.length === 0
+    ? limited
+    : { ...limited, $defs: Object.fromEntries(definitions) };
 
-  constructor(root: JSONSchema7) {
-    this.#root = root;
-  }
-
-  limited(): JSONSchema7 {
-    const { $defs: _, ...root } = this.#root;
-    this.#around.add(this.#root);
-    const schema = mapSubschemas(root, (part) => this.#limit(part, 2));
-    return this.#definitions.size === 0
-      ? schema
-      : {
-          ...schema,
-          $defs: Object.fromEntries(this.#definitions) as JSONSchema7["$defs"] & object,
-        };
-  }
-
-  #limit(schema: Definition, level: number): Definition {
+  function limit(schema: Definition, level: number): Definition {
     if (typeof schema === "boolean") return schema;
     const { $ref } = schema;
     if ($ref !== undefined) {
-      const target = schemaAtPointer($ref, this.#root);
+      const target = schemaAtPointer($ref, root);
       if (typeof target === "boolean") return target;
-      return level + this.#heightAt($ref, target) < MAX_LEVELS ? schema : outlineOf(target);
+      return level + heightAt($ref, target) < MAX_LEVELS ? schema : outlineOf(target);
     }
-    if (level < MAX_LEVELS - 1)
-      return mapSubschemas(schema, (part) => this.#limit(part, level + 1));
+    if (level < MAX_LEVELS - 1) return mapSubschemas(schema, (part) => limit(part, level + 1));
     return heightOf(schema) === 0 ? schema : outlineOf(schema);
   }
 
   /** Returns the levels of a definition; Infinity inside of itself, and for one of very many. */
-  #heightAt($ref: string, target: JSONSchema7): number {
-    const known = this.#heights.get($ref);
+  function heightAt($ref: string, target: JSONSchema7): number {
+    const known = heights.get($ref);
     if (known !== undefined) return known;
-    if (this.#around.has(target) || this.#around.size > limits.maxDepth) return Infinity;
-    this.#around.add(target);
-    const schema = this.#limit(target, 2);
-    this.#around.delete(target);
-    const height = typeof schema === "boolean" ? 0 : heightOf(schema, this.#heights);
-    this.#heights.set($ref, height);
-    this.#definitions.set($ref.slice("#/$defs/".length), schema);
+    if (around.has(target) || around.size > limits.maxDepth) return Infinity;
+    around.add(target);
+    const schema = limit(target, 2);
+    around.delete(target);
+    const height = typeof schema === "boolean" ? 0 : heightOf(schema, heights);
+    heights.set($ref, height);
+    definitions.push([$ref.slice("#/$defs/".length), schema]);
     return height;
   }
 }
