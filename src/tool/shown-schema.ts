@@ -6,7 +6,7 @@ import { nearest } from "../reference/near.ts";
 import { trimUnderscores } from "../store/names.ts";
 import type { Syntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
-import { compact, isJsonObject, isObject, type Json } from "../value/json.ts";
+import { compact, isJsonObject, isObject, type Json, typeOfJson } from "../value/json.ts";
 import {
   DEFINITION,
   type Definition,
@@ -54,7 +54,7 @@ export function shownSchema(
   const make = (): ShownSchema => {
     const { schema: plain, names } = isStrict
       ? { schema, names: NO_NAMES }
-      : withPlainNames(acceptableSchema(schema));
+      : withPlainNames(limitLevels(acceptableSchema(schema)));
     const shown = widenSchema(plain, { syntaxes });
     const extended = isChosen ? withTarget(shown, isStrict) : undefined;
     const parameters = declaredIn(extended ?? schema);
@@ -190,13 +190,12 @@ const CONDITIONS: ReadonlySet<string> = new Set(
     " ",
   ),
 );
-const TYPE_CHARS = '["string"],'.length;
 
 /**
  * Returns the schema for the model. It accepts everything that the original accepts, and a string for a reference
  * in place of each property and element. The original validates the resolved value. A root that is not an object is
- * left unchanged. At most `maxBlockChars` are added: in a schema that needs more, deeply nested places accept no
- * references.
+ * left unchanged. At most `maxBlockChars` are added, and no level beyond `MAX_LEVELS`: in a schema that needs more,
+ * some nested places accept no references.
  */
 export function widenSchema(
   schema: JSONSchema7,
@@ -207,60 +206,54 @@ export function widenSchema(
   const reference = syntaxes.includes("dollar")
     ? REFERENCE
     : { ...REFERENCE, description: "or a reference" };
-  let widened = schema;
-  for (const depth of DEPTHS) {
-    const widening = new Widening(depth, reference);
-    widened = widening.inside(schema, 1);
-    if (!widening.isFull) break;
-  }
-  return widened;
+  return new Widening(reference).inside(schema, 1);
 }
 
-/** Maximum depths of places that accept references; the first depth that fits is used. */
-const DEPTHS = [Infinity, 8, 4, 2, 1];
-
 class Widening {
-  readonly #maxDepth: number;
   readonly #reference: JSONSchema7;
-  /** Length of the JSON that the reference adds as an alternative. */
-  readonly #chars: number;
   #left = limits.maxBlockChars;
 
-  constructor(maxDepth: number, reference: JSONSchema7) {
-    this.#maxDepth = maxDepth;
+  constructor(reference: JSONSchema7) {
     this.#reference = reference;
-    this.#chars = JSON.stringify({ anyOf: [reference] }).length;
   }
 
-  /** True if some places could not be widened within the limit. */
-  get isFull(): boolean {
-    return this.#left < 0;
-  }
-
-  /** Widens the schemas that the schema holds. `depth` applies to those. */
-  inside(schema: JSONSchema7, depth: number): JSONSchema7 {
+  /** Widens the schemas that the schema holds, first these and then what they hold. `level`: its own. */
+  inside(schema: JSONSchema7, level: number): JSONSchema7 {
     const kept = Object.entries(withoutOneOf(schema)).filter(([one]) => !CONDITIONS.has(one));
-    return mapSubschemas(Object.fromEntries(kept), (part, keyword) => {
-      if (typeof part === "boolean") return part;
+    const chosen = mapSubschemas(Object.fromEntries(kept), (part, keyword) => {
       // The schema around alternatives accepts the reference.
-      return keyword === "anyOf" ? this.inside(part, depth) : this.#widen(part, depth);
+      if (typeof part === "boolean" || keyword === "anyOf") return part;
+      return this.#widen(withoutOneOf(part), level + 1);
     });
+    return mapSubschemas(chosen, (part) =>
+      typeof part === "boolean" ? part : this.inside(part, level + 1),
+    );
   }
 
-  #widen(schema: JSONSchema7, depth: number): JSONSchema7 {
-    const inner = this.inside(schema, depth + 1);
-    const { $ref, type, anyOf } = inner;
-    const isLocal = $ref === undefined || DEFINITION.test($ref);
-    if (anyOf === undefined && isLocal && takesAnyString(inner)) return inner;
-    if (depth > this.#maxDepth || this.isFull) return inner;
-    const isBound = anyOf !== undefined || $ref !== undefined || hasStringKeyword(inner);
-    const isOpen = !isBound && type !== undefined;
-    this.#left -= isOpen ? TYPE_CHARS : this.#chars;
-    if (this.isFull) return inner;
-    return isOpen
-      ? { ...inner, type: [...typesOf(inner), "string"] }
-      : orReference(inner, this.#reference);
+  /** Returns a choice of the schema and a reference, if there is room for it. */
+  #widen(schema: JSONSchema7, level: number): JSONSchema7 {
+    const hasChoices = schema.anyOf !== undefined;
+    const levels = level + heightOf(schema) + (hasChoices ? 0 : 1);
+    if (takesAnyString(schema) || levels > MAX_LEVELS) return schema;
+    const isBound = hasChoices || schema.$ref !== undefined || hasStringKeyword(schema);
+    const reference = isBound ? this.#reference : TEXT;
+    const chars = JSON.stringify({ anyOf: [reference] }).length;
+    if (chars > this.#left) return schema;
+    this.#left -= chars;
+    return orReference(schema, reference);
   }
+}
+
+const TEXT: JSONSchema7 = { type: "string" };
+
+/** The levels of schemas that the schema holds, with those of references where they are given. */
+function heightOf(schema: JSONSchema7, references?: ReadonlyMap<string, number>): number {
+  let height = references?.get(schema.$ref ?? "") ?? 0;
+  mapSubschemas(schema, (part) => {
+    height = Math.max(height, 1 + (typeof part === "boolean" ? 0 : heightOf(part, references)));
+    return part;
+  });
+  return height;
 }
 
 /** The description stays first, where models look for it. */
@@ -274,18 +267,19 @@ function orReference(schema: JSONSchema7, reference: JSONSchema7): JSONSchema7 {
   };
 }
 
-/** Checks the schema's own keywords; `allOf` is widened separately. */
-function takesAnyString(schema: JSONSchema7): boolean {
-  const isOpen = schema.type === undefined || typesOf(schema).includes("string");
-  return isOpen && !hasStringKeyword(schema);
+/**
+ * Checks the schema's own keywords and its alternatives; `allOf` is widened separately, and so are definitions.
+ */
+function takesAnyString(schema: Definition): boolean {
+  if (typeof schema === "boolean") return schema;
+  const { $ref, type, anyOf } = schema;
+  if ($ref !== undefined && !DEFINITION.test($ref)) return false;
+  const isOpen = type === undefined || [type].flat().includes("string");
+  return isOpen && !hasStringKeyword(schema) && (anyOf?.some(takesAnyString) ?? true);
 }
 
 function hasStringKeyword(schema: JSONSchema7): boolean {
   return STRING_KEYWORDS.some((keyword) => schema[keyword] !== undefined);
-}
-
-function typesOf({ type }: JSONSchema7) {
-  return type === undefined ? [] : [type].flat();
 }
 
 // Schemas that providers take.
@@ -328,7 +322,7 @@ const READERS: ReadonlyMap<string, Read> = new Map([
   ...keywords("minLength maxLength minItems maxItems minProperties maxProperties", onlyIf(isCount)),
   ...keywords("deprecated readOnly writeOnly", onlyIf(isFlag)),
   ...keywords("enum examples", onlyIf(Array.isArray)),
-  ...keywords("const default", (held) => held),
+  ...keywords("default", (held) => held),
   ...keywords("required", (held) => uniqueIn(held)?.filter(isText)),
   ...keywords("pattern", onlyIf(isPlainPattern)),
   ...keywords("type", readType),
@@ -336,9 +330,20 @@ const READERS: ReadonlyMap<string, Read> = new Map([
 
 /** Of the keywords that hold schemas, those that a model is shown. */
 const SHOWN: ReadonlySet<string> = new Set(
-  "$defs additionalProperties allOf anyOf definitions items patternProperties prefixItems properties".split(
-    " ",
-  ),
+  "additionalProperties allOf anyOf items patternProperties prefixItems properties".split(" "),
+);
+
+/** Keywords about values of one type. */
+const TYPE_OF_KEYWORD: ReadonlyMap<string, unknown> = new Map(
+  [
+    "object properties required additionalProperties patternProperties minProperties maxProperties",
+    "array items additionalItems prefixItems minItems maxItems",
+    "string minLength maxLength pattern format contentEncoding contentMediaType",
+    "number minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
+  ].flatMap((line) => {
+    const [type, ...names] = line.split(" ");
+    return names.map((name) => [name, type] as const);
+  }),
 );
 
 /** Returns each item once. */
@@ -376,11 +381,17 @@ function isPlainPattern(held: unknown): held is string {
   }
 }
 
+/** Adds to a description what the schema leaves out, if that is short. */
+function described(description: unknown, ...more: readonly string[]): string | undefined {
+  const told = more.filter(({ length }) => length <= MAX_TOLD_CHARS);
+  return [description, ...told].filter((text) => typeof text === "string").join(" ") || undefined;
+}
+
 class SchemaReader {
   readonly #root: JSONSchema7;
-  /** Schemas that references find outside of definitions, by pointer. They are definitions in the result. */
-  readonly #moved = new Map<string, { readonly name: string; schema: Definition }>();
-  /** Each of them is a copy. */
+  /** The schemas that references lead to. They are definitions in the result, by names that need no escapes. */
+  readonly #definitions = new Map<object, { readonly name: string; schema: Held }>();
+  /** A schema that is no definition in the original is a copy. */
   #left = limits.maxBlockChars;
 
   constructor(root: JSONSchema7) {
@@ -388,16 +399,24 @@ class SchemaReader {
   }
 
   read(): JSONSchema7 {
-    const { $defs, ...root } = this.#read(this.#root as Held);
-    const moved = Array.from(this.#moved.values(), ({ name, schema }) => [name, schema]);
-    const definitions = { ...($defs as Held | undefined), ...Object.fromEntries(moved) };
-    return Object.keys(definitions).length === 0 ? root : { ...root, $defs: definitions };
+    const root = this.#entries(withoutOneOf(this.#root) as Held);
+    // Those that are found meanwhile are read, too.
+    for (const [target, definition] of this.#definitions)
+      definition.schema = this.#read(target as Held);
+    const $defs = Array.from(this.#definitions.values(), ({ name, schema }) => [name, schema]);
+    return $defs.length === 0 ? root : { ...root, $defs: Object.fromEntries($defs) };
   }
 
   #read(given: Held): Held {
-    const plain = withoutOneOf(given) as Held;
-    // A root has no alternatives in the end.
-    const schema = given === this.#root ? plain : withTypedChoices(plain);
+    const schema = withOneType(withoutOneOf(given) as Held);
+    const read = this.#entries(schema);
+    const { $ref, description, default: preset } = read;
+    if ($ref === undefined) return read;
+    const beside = compact({ description, default: preset });
+    return Object.keys(beside).length === 0 ? { $ref } : { ...beside, anyOf: [{ $ref }] };
+  }
+
+  #entries(schema: Held): Held {
     const entries = Object.entries(schema).map(([keyword, held]) => [
       keyword,
       this.#valueOf(keyword, held),
@@ -414,12 +433,13 @@ class SchemaReader {
         : undefined;
     if (NAMED_SCHEMA_KEYWORDS.has(keyword))
       return isObject(held) ? this.#named(keyword, held) : undefined;
+    if (keyword === "additionalProperties" && held === true) return true;
     // That there are no other properties informs no model.
     return held === true || isObject(held) ? this.#definition(held) : undefined;
   }
 
-  #definition(held: unknown): Definition {
-    return isObject(held) ? this.#read(held) : typeof held === "boolean" ? held : {};
+  #definition(held: unknown): Held {
+    return isObject(held) ? this.#read(held) : {};
   }
 
   #named(keyword: string, held: Held): Held {
@@ -429,23 +449,21 @@ class SchemaReader {
     return Object.fromEntries(parts.map(([name, part]) => [name, this.#definition(part)]));
   }
 
-  /** Keeps a reference to a definition, or to the whole. */
+  /** Returns a reference to a definition, or to the whole; undefined for one to nowhere. */
   #referenceTo(held: unknown): string | undefined {
     if (held === "#") return held;
     if (typeof held !== "string") return undefined;
     const target = schemaAtPointer(held, this.#root);
     if (!isObject(target)) return undefined;
-    if (DEFINITION.test(held)) return held;
-    const known = this.#moved.get(held);
+    const known = this.#definitions.get(target);
     if (known !== undefined) return `#/$defs/${known.name}`;
-    this.#left -= JSON.stringify(target).length;
+    if (!DEFINITION.test(held)) this.#left -= JSON.stringify(target).length;
     if (this.#left < 0) return undefined;
-    const { $defs = {} } = this.#root as { readonly $defs?: object };
-    let name = `part_${this.#moved.size + 1}`;
-    while (Object.hasOwn($defs, name)) name = `${name}_`;
-    const moved = { name, schema: true as Definition };
-    this.#moved.set(held, moved);
-    moved.schema = this.#definition(target);
+    const taken = new Set(Array.from(this.#definitions.values(), ({ name }) => name));
+    const written = held.slice(held.lastIndexOf("/") + 1).replaceAll(/[^\w.-]+/g, "_");
+    let name = written;
+    for (let count = 2; taken.has(name); count++) name = `${written}_${count}`;
+    this.#definitions.set(target, { name, schema: {} });
     return `#/$defs/${name}`;
   }
 
@@ -465,11 +483,108 @@ class SchemaReader {
       // It applies to what the patterns leave.
       if (!isWhole) delete schema.additionalProperties;
     }
-    const isTold = typeof given.pattern === "string" && given.pattern.length <= MAX_TOLD_CHARS;
-    if (isTold && pattern === undefined)
-      schema.description = [description ?? [], `Pattern: ${given.pattern}`].flat().join(" ");
+    if (typeof given.pattern === "string" && pattern === undefined)
+      schema.description = described(description, `Pattern: ${given.pattern}`);
     return compact(schema);
   }
+}
+
+/**
+ * Google takes one type, and no values but texts in `enum`; Moonshot no `enum` without a type, and no type beside
+ * alternatives. Several types are alternatives, and a description lists other values.
+ */
+function withOneType({ type, enum: listed, const: only, anyOf, ...rest }: Held): Held {
+  const values = (only === undefined ? uniqueIn(listed) : [only]) ?? [];
+  const implied = anyOf === undefined ? values.map((one) => typeOfJson(one as Json)) : [];
+  const types = uniqueIn([readType(type) ?? implied].flat()) ?? [];
+  const possible = types.filter((one) =>
+    values.some((value) => typeOfJson(value as Json) === plainType(one)),
+  );
+  const texts = values.filter(isText);
+  const hasEnum = possible.includes("string") && !Array.isArray(anyOf) && !texts.includes("");
+  const isTold = values.length > (hasEnum ? texts.length : 0);
+  const list = `One of ${values.map((one) => JSON.stringify(one)).join(", ")}.`;
+  const description = described(rest.description, ...(isTold ? [list] : []));
+  const whole = { ...rest, ...compact({ description }) };
+  if (Array.isArray(anyOf)) {
+    const typed = anyOf.map((part: unknown) =>
+      isObject(part) && part.type === undefined && part.$ref === undefined
+        ? { type, ...part }
+        : part,
+    );
+    return { ...whole, anyOf: readType(type) === undefined ? anyOf : typed };
+  }
+  const alternatives = (possible.length === 0 ? types : possible).map((one) =>
+    compact({ type: one, enum: one === "string" && hasEnum ? texts : undefined }),
+  );
+  if (alternatives.length < 2) return { ...whole, ...alternatives[0] };
+  const entries = Object.entries(whole);
+  return {
+    ...Object.fromEntries(entries.filter(([keyword]) => !TYPE_OF_KEYWORD.has(keyword))),
+    anyOf: alternatives.map((one) => ({
+      ...one,
+      ...Object.fromEntries(
+        entries.filter(([keyword]) => TYPE_OF_KEYWORD.get(keyword) === plainType(one.type)),
+      ),
+    })),
+  };
+}
+
+const plainType = (type: unknown) => (type === "integer" ? "number" : type);
+
+/** Meta and Moonshot refuse a schema of more levels, the root included. */
+const MAX_LEVELS = 10;
+
+/**
+ * Limits the levels of an acceptable schema to one less than `MAX_LEVELS`, because a choice of a reference adds one. Grok,
+ * Meta, and Google by the AI SDK refuse a schema that contains itself: it ends where it begins anew.
+ */
+export function limitLevels(root: JSONSchema7): JSONSchema7 {
+  /** The schemas around the one that is read. */
+  const around = new Set<object>([root]);
+  const heights = new Map<string, number>();
+  const definitions: [string, Definition][] = [];
+  const { $defs: _, ...rest } = root;
+  const limited = mapSubschemas(rest, (part) => limit(part, 2));
+  return definitions.length === 0
+    ? limited
+    : { ...limited, $defs: Object.fromEntries(definitions) };
+
+  function limit(schema: Definition, level: number): Definition {
+    if (typeof schema === "boolean") return schema;
+    const { $ref } = schema;
+    if ($ref !== undefined) {
+      const target = schemaAtPointer($ref, root);
+      if (typeof target === "boolean") return target;
+      return level + heightAt($ref, target) < MAX_LEVELS ? schema : outlineOf(target);
+    }
+    if (level < MAX_LEVELS - 1) return mapSubschemas(schema, (part) => limit(part, level + 1));
+    return heightOf(schema) === 0 ? schema : outlineOf(schema);
+  }
+
+  /** Returns the levels of a definition; Infinity inside of itself, and for one of very many. */
+  function heightAt($ref: string, target: JSONSchema7): number {
+    const known = heights.get($ref);
+    if (known !== undefined) return known;
+    if (around.has(target) || around.size > limits.maxDepth) return Infinity;
+    around.add(target);
+    const schema = limit(target, 2);
+    around.delete(target);
+    const height = typeof schema === "boolean" ? 0 : heightOf(schema, heights);
+    heights.set($ref, height);
+    definitions.push([$ref.slice("#/$defs/".length), schema]);
+    return height;
+  }
+}
+
+/** Returns what is shown in place of a schema: its type, and the rest in words. */
+function outlineOf({ description, ...schema }: JSONSchema7): JSONSchema7 {
+  const { type } = schema;
+  return compact({
+    description: described(description, `As JSON Schema: ${JSON.stringify(schema)}`),
+    type,
+    items: type === "array" ? {} : undefined,
+  });
 }
 
 /** Adds the properties that are required, but not described. */
@@ -480,20 +595,6 @@ function withEach(
   const missing = [...required].filter((name) => !Object.hasOwn(properties ?? {}, name));
   if (missing.length === 0) return properties;
   return { ...properties, ...Object.fromEntries(missing.map((name) => [name, {}])) };
-}
-
-/** Moonshot wants the type in each alternative, and not beside them. */
-function withTypedChoices(schema: Held): Held {
-  const type = readType(schema.type);
-  const { anyOf } = schema;
-  if (type === undefined || !Array.isArray(anyOf)) return schema;
-  const typed = anyOf.map((part: unknown) => {
-    if (part === true) return { type };
-    return isObject(part) && part.type === undefined && part.$ref === undefined
-      ? { type, ...part }
-      : part;
-  });
-  return { ...schema, type: undefined, anyOf: typed };
 }
 
 /**

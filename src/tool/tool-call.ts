@@ -1,7 +1,7 @@
 /**
  * A call of a tool, from the input that the model wrote to the row that its result is saved in. The steps, in order:
  * the input's parameters about the result (`placed`), names and references (`agentInput`, `ownInput`), labels, the pin,
- * approval (`approvalFor`), run (`execute`), save (`FinishedCall`, `stageAll`). An agent's tools and the runtime's own
+ * approval (`approvalFor`), run (`execute`), save (`stageOf`, `stageAll`). An agent's tools and the runtime's own
  * have the same steps; `Callable.own` tells them apart where they differ.
  */
 import { safeValidateTypes } from "@ai-sdk/provider-utils";
@@ -69,7 +69,6 @@ import {
   digestOf,
   jsonSchemaOf,
   KeptInput,
-  misfitHint,
   withNumbers,
   withoutQuotes,
 } from "./tool-input.ts";
@@ -416,9 +415,8 @@ async function agentInput(
   const { value, unresolved } = resolved;
   if (references.values.length === 0) kept.value = value;
   const isReadonly = options.readonlyTools?.includes(name) ?? false;
-  const hint = () => misfitHint({ written, value, unresolved }, options);
   const given = withNumbers(value, schema, policies?.[name]?.numbers);
-  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
+  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly });
   return { ...resolved, checked };
 }
 
@@ -502,8 +500,7 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
     addNamed();
     await prepared.kept.save();
     named.include(labels);
-    const call = new FinishedCall(prepared, result);
-    const stage = () => call.stage();
+    const stage = stageOf(prepared, result);
     const changes = changedBy(prepared, result);
     return { kind: "done", changes, stage, save: () => saveStaged(options.store, stage) };
   } catch (error) {
@@ -653,27 +650,18 @@ const stopped = (name: string) => new ByrefError("tool_failed", `${name} was sto
 // Saving the result: staged asynchronously, then committed in one transaction.
 
 /**
- * A call that has run. Its result is saved as a variable, under an automatic name or in the chosen places, all of them
- * or none. The result of one of the runtime's own tools becomes a variable only if the call has a place for it.
+ * Stages the result of a call that has run. It is saved as a variable, under an automatic name or in the chosen places,
+ * all of them or none. The result of one of the runtime's own tools becomes a variable only if the call has a place for
+ * it. The errors of saving a guarded result are reduced to their codes.
  */
-class FinishedCall {
-  readonly #prepared: PreparedCall;
-  readonly #result: CallResult;
+function stageOf(prepared: PreparedCall, result: CallResult): Stage<Saved> {
+  const { tool, call, places, named: labels } = prepared;
+  const { name, options } = tool;
   /** The output of a tool whose result is saved as well: the tool's own changes must be made only once. */
-  #shown: Promise<Json> | undefined;
-  #save: StagedWrites<Saved> | undefined;
-
-  constructor(prepared: PreparedCall, result: CallResult) {
-    this.#prepared = prepared;
-    this.#result = result;
-  }
-
-  /** See `Done`. The errors of saving a guarded result are reduced to their codes. */
-  async stage(): Promise<PreparedWrite<Saved>> {
-    const report = (error: unknown): never => {
-      throw this.#reported(error);
-    };
-    const { commit, discard } = await this.#stage().catch(report);
+  let changed: Promise<Json> | undefined;
+  let save: StagedWrites<Saved> | undefined;
+  return async () => {
+    const { commit, discard } = await stage().catch(report);
     const commitReporting = () => {
       try {
         return commit();
@@ -682,89 +670,83 @@ class FinishedCall {
       }
     };
     return { commit: commitReporting, discard };
-  }
+  };
 
-  #reported(error: unknown): unknown {
-    const { tool, named: labels } = this.#prepared;
-    const { name, options } = tool;
+  function report(error: unknown): never {
     const { visibility } = labels.ofResult(name, options.policies?.[name]);
-    if (!labels.isGuarded && visibility === "model") return error;
+    if (!labels.isGuarded && visibility === "model") throw error;
     const { code, message } = failedCall(error, { name, options, labels });
-    return new ByrefError(code, message);
+    throw new ByrefError(code, message);
   }
 
-  async #stage(): Promise<PreparedWrite<Saved>> {
-    const result = this.#result;
-    const { tool, call, places } = this.#prepared;
-    if (!("output" in result)) return this.#stageValue(result);
-    const { output, untrusted, isNothing = false, save } = result;
-    if (save !== undefined) return save();
+  async function stage(): Promise<PreparedWrite<Saved>> {
+    if (!("output" in result)) return stageValue(result);
+    const { output, untrusted, isNothing = false } = result;
+    if (result.save !== undefined) return result.save();
     const stageOutput: Stage<Json> =
       typeof output === "function" ? output : async () => change(() => output);
     if (places !== undefined && !isNothing) {
-      this.#shown ??= saveStaged(tool.options.store, stageOutput);
-      const shown = await this.#shown;
+      changed ??= saveStaged(options.store, stageOutput);
+      const shown = await changed;
       const { value = shown } = result;
-      return this.#stageValue({ value, notes: [], places: chosenPlaces(places), untrusted });
+      return stageValue({ value, notes: [], places: chosenPlaces(places), untrusted });
     }
-    const kept = call.keepAs === undefined ? undefined : await this.#stageKept(result);
+    const kept = call.keepAs === undefined ? undefined : await stageKept(result);
     const staged = await stageOutput();
     const commit = () => {
       const keptSaved = kept?.commit();
       const saved = {
-        ...shownOf(staged.commit(), tool.options, untrusted),
+        ...shownOf(staged.commit(), options, untrusted),
         ...(places === undefined ? {} : { places: [] }),
       };
       if (keptSaved === undefined) return saved;
       // It was written to a place that is guarded.
       const hides = isObject(saved.output) && "visibility" in saved.output;
-      const { shown, kept: name } = keptSaved;
-      return { ...saved, ...compact({ shown: hides ? undefined : shown, kept: name }) };
+      const { shown, kept: keptName } = keptSaved;
+      return { ...saved, ...compact({ shown: hides ? undefined : shown, kept: keptName }) };
     };
     return { commit, discard: () => [kept, staged].forEach((one) => one?.discard()) };
   }
 
   /** Keeps what one of the runtime's own tools has answered to a plan as a variable, if it is long. */
-  async #stageKept({
-    output,
-    value,
-    untrusted,
-  }: RuntimeResult): Promise<PreparedWrite<Partial<Saved>> | undefined> {
+  async function stageKept({ output, value, untrusted }: RuntimeResult) {
     const answer = typeof output === "function" ? undefined : output;
-    const whole = this.#prepared.named.isGuarded ? answer : (value ?? answer);
+    const whole = labels.isGuarded ? answer : (value ?? answer);
     if (whole === undefined) return undefined;
     return isShort(whole)
-      ? change(() => ({ shown: whole }))
-      : this.#stageValue({ value: whole, notes: [], places: [], untrusted });
+      ? change((): Partial<Saved> => ({ shown: whole }))
+      : stageValue({ value: whole, notes: [], places: [], untrusted });
   }
 
-  #stageValue(result: ValueResult): Promise<PreparedWrite<Saved>> {
-    this.#save ??= this.#saveOf(result);
-    return stageAll(this.#save);
+  function stageValue(value: ValueResult): Promise<PreparedWrite<Saved>> {
+    save ??= savingOf(prepared, value);
+    return stageAll(save);
   }
+}
 
-  #saveOf({ value, notes, places, untrusted = false }: ValueResult): StagedWrites<Saved> {
-    const { tool, call, split, named, input, kept } = this.#prepared;
-    const { name, options } = tool;
-    const policy = options.policies?.[name];
-    const description = [split.description ?? "", ...notes].filter((text) => text !== "").join(" ");
-    const own = named.ofResult(name, policy);
-    const write: Write = {
-      value,
-      tool: name,
-      toolCallId: call.toolCallId,
-      // The input of a call from code contains values, not the model's words.
-      ...(isPlain(this.#prepared) ? { input: split.input } : {}),
-      ...own,
-      trusted: own.trusted && !untrusted,
-      ...(description === "" ? {} : { description }),
-      ...(places.length === 0 ? { name: automaticName(this.#prepared, value) } : {}),
-    };
-    const { unresolved } = input;
-    const { inlineChars = options.inlineChars } = policy ?? {};
-    const saving = { write, places, unresolved, call, inlineChars, keptInput: kept.name };
-    return saveAt(saving, options);
-  }
+function savingOf(
+  prepared: PreparedCall,
+  { value, notes, places, untrusted = false }: ValueResult,
+): StagedWrites<Saved> {
+  const { tool, call, split, named, input, kept } = prepared;
+  const { name, options } = tool;
+  const policy = options.policies?.[name];
+  const description = [split.description ?? "", ...notes].filter((text) => text !== "").join(" ");
+  const own = named.ofResult(name, policy);
+  const write: Write = {
+    value,
+    tool: name,
+    toolCallId: call.toolCallId,
+    // The input of a call from code contains values, not the model's words.
+    ...(isPlain(prepared) ? { input: split.input } : {}),
+    ...own,
+    trusted: own.trusted && !untrusted,
+    ...(description === "" ? {} : { description }),
+    ...(places.length === 0 ? { name: automaticName(prepared, value) } : {}),
+  };
+  const { unresolved } = input;
+  const { inlineChars = options.inlineChars } = policy ?? {};
+  return saveAt({ write, places, unresolved, call, inlineChars, keptInput: kept.name }, options);
 }
 
 /** Names of the variables that the result is saved in; undefined: any. */

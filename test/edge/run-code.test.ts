@@ -50,6 +50,47 @@ it("the results of code are what it returns and assigns, saved together", async 
   expect(await store.read("note")).toBe("ok");
 });
 
+/** By the rules of tools' results (anomalyco/opencode#49065, KeeperHub/keeperhub#1593). */
+it.each<[string, unknown, string?]>([
+  [
+    "[/a+/g, new Map([[1, new Set([2n])]]), Object(3n), new Number(4)]",
+    ["/a+/g", { 1: [2] }, 3, 4],
+  ],
+  ["[NaN, { a: 1e400 }]", [null, { a: null }], "Numbers that are not finite became null."],
+  ["{ f() {}, g: [Symbol('x')] }", { g: [null] }, "Functions and symbols were left out."],
+  ["[new Date(NaN)]", [null], "Invalid dates became null."],
+  [
+    "new TypeError('x')",
+    { name: "TypeError", message: "x" },
+    "Errors became their name and message.",
+  ],
+])("the results of code keep what they are: %s", async (value, kept, note) => {
+  const { output } = (await run(`console.log('said'); return ${value}`)) as { output: object };
+  const said = note === undefined ? "said" : `${note}\nsaid`;
+  expect(output).toEqual({ returned: { $var: "run_code_1", value: kept }, console: said });
+});
+
+it.each([
+  [
+    "new Map([[1, 2]]).values()",
+    /TypeError: An object of the class .* its data, such as \[\.\.\.it\]/,
+  ],
+  ["(function* () { yield 1; })()", /cannot be kept/],
+  ["[new URLSearchParams('a=1')]", /class URLSearchParams/],
+  ["{ headers: new Headers({ a: '1' }) }", /class Headers/],
+  ["new Response('x')", /class Response/],
+  ["new Map([[1, 'a'], ['1', 'b']])", /several keys of the same text.*an array of pairs/],
+  ["new Map([[{}, 1], [{}, 2]])", /several keys of the same text/],
+  ["new Float64Array(2)", /bytes cannot be kept/],
+  ["{ p: Promise.resolve(1) }", /A promise cannot be kept/],
+  ["(() => { const a = {}; a.a = a; return a; })()", /contains itself/],
+])("the results of code are refused where they would be empty: %s", async (value, message) => {
+  expect(failureOf(await run(`return ${value}`)).message).toMatch(message);
+  expect(failureOf(await run(`await tools.any({ value: ${value} }); return 1`)).message).toMatch(
+    message,
+  );
+});
+
 it("the results of code include up to 2,000 characters of its console output", async () => {
   const outcome = await run(
     "console.log('a', { b: [1] }, null); console.error(2n); globalThis.console.log('c')",

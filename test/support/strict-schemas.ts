@@ -67,13 +67,49 @@ const RULES: readonly SchemaRule[] = [
       [required].flat().some((name) => !keysOf(properties).includes(String(name))),
   },
   {
-    source: "anyproto/anytype-mcp/issues/21",
-    error: "PointerToNowhere",
-    isBroken: ({ $ref = "#" }, root) => {
-      const [start, keyword = "", name = "", ...more] = String($ref).split("/");
-      const isOfDefinition = start === "#" && more.length === 0;
-      return $ref !== "#" && !(isOfDefinition && keysOf(root[keyword]).includes(name));
-    },
+    source: "anomalyco/opencode/issues/27054",
+    error: "references must start with #/$defs/ and be resolvable",
+    isBroken: ({ $ref }, { $defs }) =>
+      $ref !== undefined && !keysOf($defs).some((name) => $ref === `#/$defs/${name}`),
+  },
+  {
+    source: "vercel/ai/issues/19488",
+    error: "Google schema conversion does not support recursive JSON Schema references",
+    isBroken: (schema, root) => levelsOf(schema, root) === Infinity,
+  },
+  {
+    source: "anomalyco/opencode/issues/25495",
+    error: "schema depth exceeds maximum limit of 10",
+    isBroken: (root) => levelsOf(root, root) > 10,
+    isOfRoot: true,
+  },
+  {
+    source: "openclaw/openclaw/issues/137249",
+    error: "Proto field is not repeating, cannot start list: type",
+    isBroken: ({ type }) => Array.isArray(type),
+  },
+  {
+    source: "google-gemini/gemini-cli/issues/4127",
+    error: "Invalid value at enum[0] (TYPE_STRING)",
+    isBroken: ({ enum: listed = ["a"], const: only = "a" }) =>
+      !Array.isArray(listed) ||
+      listed.length === 0 ||
+      [...listed, only].some((one) => typeof one !== "string" || one === ""),
+  },
+  {
+    source: "MoonshotAI/kimi-cli/pull/2030",
+    error: "type is not defined",
+    isBroken: (schema) => "enum" in schema && typeof schema["type"] !== "string",
+  },
+  {
+    source: "can1357/oh-my-pi/issues/5952",
+    error: "property schema must be an object",
+    isBroken: ({ properties }) => isNode(properties) && !Object.values(properties).every(isNode),
+  },
+  {
+    source: "MoonshotAI/kimi-cli/issues/2061",
+    error: "conflicting keywords found after $ref expansion",
+    isBroken: (schema) => "$ref" in schema && Object.keys(schema).length > 1,
   },
   {
     source: "MoonshotAI/kimi-code/issues/2661",
@@ -110,9 +146,30 @@ const DATA = new Set(["const", "default", "enum", "examples"]);
 /** All schemas in a schema. */
 function* nodesIn(schema: Node): Generator<Node> {
   yield schema;
-  for (const [keyword, held] of Object.entries(schema)) {
-    if (DATA.has(keyword)) continue;
-    const parts = NAMED.has(keyword) && isNode(held) ? Object.values(held) : [held].flat();
-    for (const part of parts) if (isNode(part)) yield* nodesIn(part);
-  }
+  for (const part of partsOf(schema)) yield* nodesIn(part);
+}
+
+/** The schemas that a schema holds. */
+function partsOf(schema: Node): readonly Node[] {
+  return Object.entries(schema).flatMap(([keyword, held]) => {
+    if (DATA.has(keyword)) return [];
+    return (NAMED.has(keyword) && isNode(held) ? Object.values(held) : [held].flat()).filter(
+      isNode,
+    );
+  });
+}
+
+/** The levels of a schema, itself and its definitions included; Infinity for one that is a part of itself. */
+function levelsOf(schema: Node, root: Node, around: readonly Node[] = []): number {
+  if (around.includes(schema)) return Infinity;
+  const { $ref } = schema;
+  const target = $ref === "#" ? root : nodeIn(root["$defs"], String($ref).slice(8));
+  const inner = $ref === undefined || target === undefined ? partsOf(schema) : [target];
+  const levels = inner.map((one) => levelsOf(one, root, [...around, schema]));
+  return ($ref === undefined ? 1 : 0) + Math.max(0, ...levels);
+}
+
+function nodeIn(named: unknown, name: string): Node | undefined {
+  const held = isNode(named) ? named[name] : undefined;
+  return isNode(held) ? held : undefined;
 }

@@ -3,8 +3,9 @@ import type { AnySchema } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
 import { type Definition, foldSchema, schemaAt, typesIn } from "../../src/tool/json-schema.ts";
-import { acceptableSchema, widenSchema } from "../../src/tool/shown-schema.ts";
+import { acceptableSchema, limitLevels, widenSchema } from "../../src/tool/shown-schema.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../../src/value/json.ts";
 import { sampled, samples } from "../support/slow.ts";
 import * as limits from "../../src/limits.ts";
@@ -148,7 +149,9 @@ it("a widened schema accepts what the original accepts, according to ajv", sampl
   fc.assert(
     fc.property(all, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
       const fits = validatorOf(schema);
-      const shown = [widenSchema(schema), widenSchema(acceptableSchema(schema))];
+      const acceptable = widenSchema(limitLevels(acceptableSchema(schema)));
+      expect(schemaErrors(acceptable)).toEqual([]);
+      const shown = [widenSchema(schema), acceptable];
       const fitsShown = shown.map(validatorOf);
       for (const one of values.filter(fits)) {
         accepted++;
@@ -240,79 +243,73 @@ function widened(schema: JSONSchema7): unknown {
 }
 
 const orReference = (...schemas: readonly JSONSchema7[]) => ({ anyOf: [...schemas, REFERENCE] });
+const orText = (schema: object) => ({ anyOf: [schema, { type: "string" }] });
+
+const number: JSONSchema7 = { type: "number" };
+const enumOfA: JSONSchema7 = { type: "string", enum: ["a"] };
+const ofNumber: JSONSchema7 = { type: "object", properties: { n: number } };
+const list: JSONSchema7 = { type: "array", minItems: 1, uniqueItems: true };
+const noted = { description: "Which.", default: "a" };
 
 it.each<[string, JSONSchema7, unknown]>([
-  ["a number", { type: "number" }, { type: ["number", "string"] }],
-  ["an integer in bounds", { type: "integer", minimum: 1, maximum: 9 }, integerOrString()],
+  ["a number", number, orText(number)],
   [
-    "an array, and so do its elements",
-    { type: "array", items: { type: "number" }, minItems: 1, uniqueItems: true },
-    {
-      type: ["array", "string"],
-      items: { type: ["number", "string"] },
-      minItems: 1,
-      uniqueItems: true,
-    },
+    "bounds of it",
+    { ...number, minimum: 1, maximum: 9 },
+    orText({ ...number, minimum: 1, maximum: 9 }),
   ],
   [
-    "a tuple, and so do its elements",
-    { type: "array", items: [{ type: "number" }, { type: "string", enum: ["a"] }] },
-    {
-      type: ["array", "string"],
-      items: [{ type: ["number", "string"] }, orReference({ type: "string", enum: ["a"] })],
-    },
+    "a list, and its elements",
+    { ...list, items: number },
+    orText({ ...list, items: orText(number) }),
   ],
   [
-    "an object whose other properties have a schema",
-    { type: "object", additionalProperties: { type: "number" } },
-    { type: ["object", "string"], additionalProperties: { type: ["number", "string"] } },
+    "a tuple, and its elements",
+    { ...list, items: [number, enumOfA] },
+    orText({ ...list, items: [orText(number), orReference(enumOfA)] }),
   ],
-])("a parameter whose keywords constrain no strings accepts them: %s", (_, schema, expected) => {
+  [
+    "an object, and its other properties",
+    { type: "object", additionalProperties: number },
+    orText({ type: "object", additionalProperties: orText(number) }),
+  ],
+  [
+    "a text",
+    { type: "string", description: "A city." },
+    { type: "string", description: "A city." },
+  ],
+  ["a text or null", { type: ["string", "null"] }, { type: ["string", "null"] }],
+  ["an enum", enumOfA, orReference(enumOfA)],
+  ["a constant", { const: 5 }, orReference({ const: 5 })],
+  ["a pattern", { type: "string", pattern: "^a" }, orReference({ type: "string", pattern: "^a" })],
+  ["a length", { type: "string", minLength: 3 }, orReference({ type: "string", minLength: 3 })],
+  [
+    "an enum, with its description and default first",
+    { enum: ["a"], title: "T", ...noted },
+    { ...noted, ...orReference({ enum: ["a"], title: "T" }) },
+  ],
+  ...(["anyOf", "oneOf"] as const).map((keyword): [string, JSONSchema7, unknown] => [
+    `${keyword}, and what is in it`,
+    { [keyword]: [ofNumber, { type: "null" }] },
+    orReference({ type: "object", properties: { n: orText(number) } } as JSONSchema7, {
+      type: "null",
+    }),
+  ]),
+  [
+    "alternatives beside other keywords",
+    { type: "object", anyOf: [{ required: ["a"] }] },
+    orReference({ type: "object", anyOf: [{ required: ["a"] }] }),
+  ],
+  // A reference may change the verdict of a condition.
+  ...["if", "not", "contains", "propertyNames", "dependencies"].map(
+    (keyword): [string, JSONSchema7, unknown] => [
+      `${keyword}, which is left out`,
+      { ...number, [keyword]: { const: 5 } },
+      orText(number),
+    ],
+  ),
+])("a parameter accepts references: %s", (_, schema, expected) => {
   expect(widened(schema)).toEqual(expected);
-});
-
-function integerOrString() {
-  return { type: ["integer", "string"], minimum: 1, maximum: 9 };
-}
-
-it.each<[string, JSONSchema7]>([
-  ["a string", { type: "string", description: "A city." }],
-  ["a string or null", { type: ["string", "null"] }],
-])("a parameter that accepts any string is unchanged: %s", (_, schema) => {
-  expect(widened(schema)).toEqual(schema);
-});
-
-it.each<[string, JSONSchema7]>([
-  ["enum", { type: "string", enum: ["a", "b"] }],
-  ["const", { const: 5 }],
-  ["pattern", { type: "string", pattern: "^a" }],
-  ["minLength", { type: "string", minLength: 3 }],
-])("a parameter whose keywords constrain strings becomes a choice: %s", (_, schema) => {
-  expect(widened(schema)).toEqual(orReference(schema));
-});
-
-it("a parameter whose keywords constrain strings becomes a choice: with its description and default first", () => {
-  const schema: JSONSchema7 = { enum: ["a"], description: "Which.", default: "a", title: "T" };
-  expect(widened(schema)).toEqual({
-    description: "Which.",
-    default: "a",
-    ...orReference({ enum: ["a"], title: "T" }),
-  });
-});
-
-describe("alternatives", () => {
-  const object: JSONSchema7 = { type: "object", properties: { n: { type: "number" } } };
-  const inside = { type: "object", properties: { n: { type: ["number", "string"] } } };
-
-  it.each(["anyOf", "oneOf"] as const)("in %s are widened inside", (keyword) => {
-    const expected = { anyOf: [inside, { type: "null" }, REFERENCE] };
-    expect(widened({ [keyword]: [object, { type: "null" }] })).toEqual(expected);
-  });
-
-  it("next to other keywords are not changed", () => {
-    const schema: JSONSchema7 = { type: "object", anyOf: [{ required: ["a"] }] };
-    expect(widened(schema)).toEqual(orReference(schema));
-  });
 });
 
 it("a root has a description of references without a dollar for other syntaxes", () => {
@@ -323,27 +320,19 @@ it("a root has a description of references without a dollar for other syntaxes",
   expect(described(["mustache", "dagger"])).toBe("or a reference");
 });
 
-it.each(["if", "not", "contains", "propertyNames", "dependencies"])(
-  "a condition is left out, because a reference may change its verdict: %s",
-  (keyword) => {
-    const schema: JSONSchema7 = { type: "number", [keyword]: { const: 5 } };
-    expect(widened(schema)).toEqual({ type: ["number", "string"] });
-  },
-);
-
 it("exactly one of several is any of them, beside other alternatives", () => {
   const [one, other, third] = [1, 2, 3].map((maximum): JSONSchema7 => ({ maximum }));
   const some = { oneOf: [one, other], anyOf: [third], allOf: [{}] } as JSONSchema7;
   expect(widenSchema({ type: "object", ...some })).toEqual({
     type: "object",
     anyOf: [third],
-    allOf: [{}, { anyOf: [one, other, REFERENCE] }],
+    allOf: [{}, { anyOf: [one, other] }],
   });
 });
 
 describe("a schema of many places", () => {
-  // A place of a number adds `["string"],`.
-  const MAX = Math.floor(limits.maxBlockChars / '["string"],'.length);
+  // A place of a number adds a choice of a text.
+  const MAX = Math.floor(limits.maxBlockChars / '{"anyOf":[{"type":"string"}]}'.length);
   const numbers = (count: number): JSONSchema7 => ({
     type: "object",
     properties: Object.fromEntries(
@@ -351,34 +340,30 @@ describe("a schema of many places", () => {
     ),
   });
   const wideIn = (schema: JSONSchema7) =>
-    Object.values(schema.properties ?? {}).filter((one) =>
-      Array.isArray((one as JSONSchema7).type),
-    );
+    Object.values(schema.properties ?? {}).filter((one) => "anyOf" in Object(one));
 
-  it("is widened as far as there is room", () => {
+  it("is widened as far as there is room, its own places before those in them", () => {
     expect(wideIn(widenSchema(numbers(MAX)))).toHaveLength(MAX);
-    const wide = widenSchema(numbers(MAX + 1));
+    const first = { type: "object", properties: numbers(9).properties } as const;
+    const { properties, ...more } = numbers(MAX);
+    const wide = widenSchema({ ...more, properties: { first, ...properties } });
     expect(wideIn(wide)).toHaveLength(MAX);
-    expect(wide.properties?.[`n${MAX}`]).toEqual({ type: "number" });
+    expect(wide.properties?.[`n${MAX - 1}`]).toEqual({ type: "number" });
+    expect(wide.properties?.["first"]).toEqual(orText(first));
   });
 
   it.each([
-    [1, 1],
-    [4, 2],
-    [5, 4],
-    [10, 8],
-  ])("at level %i is widened to level %i", (level, depth) => {
-    let schema = numbers(MAX + 1);
-    for (let above = 1; above < level; above++) {
-      schema = { type: "object", properties: { in: schema } };
-    }
-    let at: JSONSchema7 | undefined = widenSchema(schema);
-    for (let above = 1; above < level; above++) {
-      at = at?.properties?.["in"] as JSONSchema7 | undefined;
-      expect([above, Array.isArray(at?.type)]).toEqual([above, above <= depth]);
-    }
-    expect(wideIn(at ?? {}).length > 0).toBe(level === 1);
-  });
+    [8, 1],
+    [9, 0],
+  ])(
+    "that has %i levels of objects is widened in %i of them: providers take ten",
+    (levels, count) => {
+      let schema = numbers(1);
+      for (let above = 1; above < levels; above++) schema = ofProperty(schema);
+      const wide = JSON.stringify(widenSchema(schema));
+      expect(wide.split('{"anyOf":[{"type":"object"').length - 1).toBe(count);
+    },
+  );
 });
 
 /** What a model is shown of a tool with the schema, and what the tool receives of an input. */
@@ -400,11 +385,8 @@ async function shown(schema: object, store = new MemoryStore()) {
   return { shown: shownSchema, run };
 }
 
-const ofProperty = (it: unknown, more: object = {}) => ({
-  type: "object",
-  properties: { it },
-  ...more,
-});
+const ofProperty = (it: unknown, more: object = {}) =>
+  ({ type: "object", properties: { it }, ...more }) as JSONSchema7;
 
 /** Schemas that servers and generators have published, and where. */
 const REPORTED: readonly (readonly [source: string, schema: object])[] = [
@@ -445,11 +427,78 @@ const REPORTED: readonly (readonly [source: string, schema: object])[] = [
     { type: "object", properties: { "user[name]": {}, 名前: {}, "": {} }, required: ["名前"] },
   ],
   ["composio#2330", { type: "object", properties: { [`settings${"__more".repeat(12)}`]: {} } }],
+  ["gemini-cli#4127", ofProperty({ type: "integer", enum: [0, 1, 3], description: "Phases." })],
+  ["chaos-03x/dsh-agy#4", ofProperty({ type: "boolean", enum: [true] })],
+  ["bifrost#25", ofProperty({ const: 1 })],
+  ["kimi-cli#2030", ofProperty({ enum: ["START", "END"] })],
+  [
+    "an enum without items, and one with a text that is empty",
+    ofProperty({ anyOf: [{ enum: [] }, { enum: [""] }] }),
+  ],
+  ["paperless-mcp#138", ofProperty({ type: ["number", "null"], minimum: 1, enum: [1, 2, null] })],
+  [
+    "adk-python#30",
+    ofProperty({
+      type: ["object", "null"],
+      properties: { a: { type: "string" } },
+      required: ["a"],
+    }),
+  ],
+  ["oh-my-pi#5952", ofProperty({ type: "array", items: ofProperty(true) })],
+  ["kimi-cli#2061", ofDefinition("definitions", { $ref: "#/definitions/A", description: "It." })],
+  [
+    "opencode#27054",
+    ofDefinition("definitions", { type: "array", items: { $ref: "#/definitions/A" } }),
+  ],
+  ["vercel/ai#19488", ofDefinition("$defs", { anyOf: [{ $ref: "#/$defs/A" }, { type: "null" }] })],
+  ["bb#1612", z.toJSONSchema(z.object({ it: z.json() }))],
+  ["houseCARL#451", ofProperty({ type: "array", items: { $ref: "#" } })],
+  ["nanobot#5040", ofProperty({ anyOf: [ofProperty({ $ref: "#/properties/it/anyOf/0" })] })],
+  ["opencode#25495", nestedIn(12, (inner) => ofProperty(inner))],
+  ["opencode#50297", ofProperty(nestedIn(12, (inner) => ({ type: "array", items: inner })))],
 ];
+
+/** A schema whose property refers to a definition that contains itself. */
+function ofDefinition(keyword: string, it: object): object {
+  const $ref = `#/${keyword}/A`;
+  const A = { type: "object", description: "A.", properties: { more: { $ref, title: "More" } } };
+  return ofProperty(it, { [keyword]: { A } });
+}
+
+function nestedIn(levels: number, around: (inner: object) => object): object {
+  const number: object = { type: "number", description: "The number." };
+  return Array.from({ length: levels }).reduce<object>((inner) => around(inner), number);
+}
 
 it.each(REPORTED)("a shown schema is one that providers take: %s", async (_source, schema) => {
   expect(schemaErrors(schema)).not.toEqual([]);
   expect(schemaErrors((await shown(schema)).shown)).toEqual([]);
+});
+
+it.each<[string, object, object]>([
+  [
+    "its values, if Google does not take them",
+    { type: ["integer", "null"], enum: [0, 1, null], minimum: 0, description: "How many." },
+    {
+      description: "How many. One of 0, 1, null.",
+      ...orReference({ type: "integer", minimum: 0 }, { type: "null" }),
+    },
+  ],
+  [
+    "its form, if it is in itself",
+    { $ref: "#/$defs/A" },
+    orText({
+      type: "array",
+      items: {
+        description: 'As JSON Schema: {"items":{"$ref":"#/$defs/A"},"type":"array"}',
+        ...orText({ type: "array", items: {} }),
+      },
+    }),
+  ],
+])("the description of a parameter says %s", async (_, it, expected) => {
+  const A = { type: "array", items: it };
+  const { shown: made } = await shown({ ...ofProperty(it), $defs: { A } });
+  expect(made.$defs?.["A"] ?? made.properties?.["it"]).toEqual(expected);
 });
 
 it("a schema of a hostile server is shown in about its own size, whatever its references repeat", async () => {

@@ -231,7 +231,7 @@ describe("structured output", () => {
       structuredOutput: { schema: z.object({ total: z.number() }) },
     });
     expect(model.prompts[0]?.responseFormat).toMatchObject({
-      schema: { properties: { total: { type: ["number", "string"] } } },
+      schema: { properties: { total: { anyOf: [{ type: "number" }, { type: "string" }] } } },
     });
   });
 

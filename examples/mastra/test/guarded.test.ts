@@ -86,7 +86,7 @@ describe("a tool of the client", () => {
     const shown = model.prompts[0]?.tools?.find(({ name }) => name === "show_map");
     expect(shown).toMatchObject({
       inputSchema: {
-        properties: { zoom: { type: ["number", "string"] } },
+        properties: { zoom: { anyOf: [{ type: "number" }, { type: "string" }] } },
       },
     });
     const { agent: streaming } = setUp(steps);

@@ -165,34 +165,52 @@ const MAX_CONSOLE_CHARS = 20000;
 
 Reflect.deleteProperty(globalThis, "caches");
 
-function jsonOf(value) {
+// The rules are those of a tool's result (\`toJson\`): nothing is lost without a word.
+function jsonOf(value, note = () => undefined) {
   const open = [];
   const text = JSON.stringify(value, function (key, inner) {
     const raw = this[key];
-    if (raw === null || typeof raw !== "object") {
-      return typeof inner === "bigint" ? JSON.rawJSON(inner.toString()) : inner;
-    }
+    const json = inner === raw ? plain(raw, note) : inner;
+    if (raw instanceof Date && json === null) note("Invalid dates became null.");
+    if (typeof json === "bigint") return JSON.rawJSON(json.toString());
+    if (typeof json === "function" || typeof json === "symbol") note("Functions and symbols were left out.");
+    if (typeof json === "number" && !Number.isFinite(json)) note("Numbers that are not finite became null.");
     while (open.length > 0 && open.at(-1) !== this) open.pop();
-    if (open.includes(raw)) throw new TypeError("The value contains itself: it cannot be kept.");
-    if (ArrayBuffer.isView(raw) || raw instanceof ArrayBuffer) {
-      throw new TypeError("Bytes cannot be kept: return JSON, such as an array or Base64 text.");
-    }
-    if (raw instanceof Promise) throw new TypeError("A promise cannot be kept: await it.");
-    if (inner === raw) inner = plain(raw);
-    if (inner !== null && typeof inner === "object") open.push(inner);
-    return inner;
+    if (raw !== null && typeof raw === "object" && open.includes(raw)) throw refused("A value that contains itself");
+    if (json !== null && typeof json === "object") open.push(json);
+    return json;
   });
-  if (text === undefined && value !== undefined) {
-    throw new TypeError("A " + typeof value + " cannot be kept: return JSON.");
-  }
+  if (text === undefined && value !== undefined) throw refused("A " + typeof value);
   return text;
 }
 
-function plain(value) {
-  if (value instanceof Map) return Object.fromEntries(value);
+function plain(value, note) {
+  if (value === null || typeof value !== "object") return value;
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) throw refused("A list of bytes", "an array or Base64 text");
+  if (value instanceof Promise) throw refused("A promise", "what it resolves to: await it");
+  if (value instanceof Map) {
+    const entries = Array.from(value, ([key, inner]) => [String(key), inner]);
+    if (new Set(entries.map(([key]) => key)).size < entries.length) throw refused("A Map with several keys of the same text", "an array of pairs");
+    return Object.fromEntries(entries);
+  }
   if (value instanceof Set) return [...value];
-  if (value instanceof Error) return { name: String(value.name), message: String(value.message) };
+  if (value instanceof RegExp) return String(value);
+  if (value instanceof Error) {
+    note("Errors became their name and message.");
+    return { name: String(value.name), message: String(value.message) };
+  }
+  if (BOXES.some((Box) => value instanceof Box)) return value.valueOf();
+  const prototype = Object.getPrototypeOf(value);
+  const isPlain = prototype === null || prototype === Object.prototype || Array.isArray(value);
+  // An iterator, \`Headers\` or a stream has its data elsewhere.
+  if (!isPlain && Object.keys(value).length === 0) throw refused("An object of the class " + prototype.constructor?.name, "its data, such as [...it]");
   return value;
+}
+
+const BOXES = [Number, String, Boolean, BigInt];
+
+function refused(what, instead = "JSON") {
+  return new TypeError(what + " cannot be kept: return " + instead + ".");
 }
 
 function written(value) {
@@ -218,7 +236,9 @@ function capture() {
   const own = Object.fromEntries(methods.map((name) => [name, write]));
   const silent = () => undefined;
   const console = new Proxy(own, { get: (_, name) => own[name] ?? silent });
-  return { console, text: () => lines.join("\\n") };
+  const notes = new Set();
+  const note = (said) => notes.add(said);
+  return { console, note, text: () => [...notes, ...lines].join("\\n") };
 }
 
 function failure(thrown) {
@@ -256,10 +276,11 @@ function largeValue(host, name, about) {
 
 export default class extends WorkerEntrypoint {
   async run(host, job) {
-    const { console, text } = capture();
+    const { console, note, text } = capture();
     globalThis.console = console;
     const vars = Object.create(null);
-    const call = (name) => async (input = {}) => settled(host.call(name, jsonOf(input) ?? "{}"));
+    const json = (value) => jsonOf(value, note);
+    const call = (name) => async (input = {}) => settled(host.call(name, json(input) ?? "{}"));
     const tools = new Proxy(Object.create(null), {
       get: (_, name) => (typeof name === "string" && name !== "then" ? call(name) : undefined),
     });
@@ -267,10 +288,10 @@ export default class extends WorkerEntrypoint {
     const large = job.large.map(([name, about]) => largeValue(host, name, JSON.parse(about)));
     try {
       const { default: body } = await import("./code.js");
-      const returned = jsonOf(await body(tools, vars, console, ...values, ...large));
+      const returned = json(await body(tools, vars, console, ...values, ...large));
       const assigned = Object.entries(vars).flatMap(([name, value]) => {
-        const json = jsonOf(value);
-        return json === undefined ? [] : [[name, json]];
+        const text = json(value);
+        return text === undefined ? [] : [[name, text]];
       });
       return { ...(returned === undefined ? {} : { returned }), assigned, console: text() };
     } catch (thrown) {
