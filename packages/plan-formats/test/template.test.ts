@@ -118,6 +118,9 @@ describe("text that is not a directive", () => {
     ["backticks after tildes", "~~~ ```", "~~~"],
     ["blanks after its end", "```", "``` \t"],
     ["a quote around it", "> ```", "> ```"],
+    // rvben/rumdl#689, markedjs/marked#2518
+    ["a list item around it", "- ```js", "  ```"],
+    ["list items around it", "1. * ~~~", "     ~~~"],
   ])("between fences with %s nothing is a directive", (_name, open, close) => {
     const fenced = `${open}\n@input nothing\n## No step\n@nobody\n${close}\n`;
     const step = onlyStep(`${fenced}@output variable:a\n`);
