@@ -100,11 +100,13 @@ describe("a plan is refused", () => {
 
   // prettier-ignore
   it.each([
-    "†state", "†state.a.b", "†state[0]", "† state.a", "†state.*", "state.a", "", "†input", "†input.x",
+    "†state", "†state.a.b", "†rows[0]", "†state.a || †state.a.b", "† state.a", "†state.*", "state.a", "", "†input",
+    "†input.x", "†state[0]", "†state.a[1].b", "†state.a && †state.a.b", "†state.a.b && †state.b && †state",
     "†state.", "†state..x", "†state.x ||", "†state.x || state.y", "†state.x && †input.y",
     "†state.x || † state.y", "†state.x || †state.y && †state.z", "Hello †state.x",
   ])("or accepted, depending on its output path: %j", async (outputPath) => {
-    const isPlace = ["†state", "†state.a.b", "†state[0]"].includes(outputPath);
+    const places = ["†state", "†state.a.b", "†rows[0]", "†state.a || †state.a.b"];
+    const isPlace = places.includes(outputPath);
     const codes = await codesOf(plan([reads("x", outputPath)]));
     expect(codes).toEqual(isPlace ? [] : ["bad_output_path"]);
   });
