@@ -196,6 +196,10 @@ describe("a gate", () => {
     "†approvals.*",
     "†approvals[0]",
     "†approvals[*]",
+    // No URL can have these names.
+    '†approvals[""]',
+    '†approvals[".."]',
+    '†approvals["\ud800"]',
     "†approvals.-x",
     "† approvals.x",
     "†\napprovals.x",

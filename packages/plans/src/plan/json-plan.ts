@@ -28,7 +28,12 @@ export const writeAnswer = runtimeTools.runtimeTool({
   },
 });
 
-const name = z.string().min(1).max(128);
+/** A part of URLs. */
+const name = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(/^\P{Surrogate}*$/u, "must be Unicode");
 
 /** A call with its parameters beside `_tool`. */
 export const jsonCall = z
