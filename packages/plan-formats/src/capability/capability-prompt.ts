@@ -102,9 +102,8 @@ function resultParts(
   const { text, files, isError } = saidIn(output);
   const about = `call="${numbers.get(toolCallId)}" name="${attributeText(toolName)}"`;
   const start = `<capability-result ${about}${isError ? ' error="true"' : ""}>`;
-  // Escapes closing tags, so that the content cannot end the result's tag. In JSON, the escaped text is
-  // equivalent.
-  const inside = text.replaceAll("</", "<\\/");
+  // The content cannot end the result's tag. In JSON, the escaped text is equivalent.
+  const inside = text.replaceAll(/<\/(?=\s*capability-result)/gi, "<\\/");
   return [{ type: "text", text: `${start}${inside}</capability-result>` }, ...files];
 }
 
