@@ -199,19 +199,6 @@ it("a variable is written by two steps, as two paragraphs below what was there",
   expect(await runs.store.read("x")).toBe("Before.\n\nA\n\nB");
 });
 
-it("the result of a step's tool is saved into a part of an existing variable", async () => {
-  const runs = new TemplateRuns({
-    answer: async ({ tools }) => {
-      const [place] = tools.get("fetch")?.places ?? [];
-      if (place !== undefined) await runs.store.save({ ...place, value: "page" });
-      return "A";
-    },
-  });
-  await runs.store.save({ name: "x", value: { old: 1 } });
-  await runs.run("@tools fetch(variable=x.page)\n@output variable:x.note\nFetch.");
-  expect(await runs.store.read("x")).toEqual({ old: 1, page: "page", note: "A" });
-});
-
 describe("a file is written", () => {
   const run = (files: MemoryFiles, text: string) => new TemplateRuns({ files }).run(text);
 

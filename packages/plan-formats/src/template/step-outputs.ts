@@ -1,5 +1,5 @@
 import { ByrefError, codeOf } from "../../../../src/errors.ts";
-import { requireFiles, type StepResources, variableFor } from "./step-prompt.ts";
+import { requireFiles, type StepResources } from "./step-prompt.ts";
 import {
   type FileTarget,
   type TemplateStep,
@@ -7,7 +7,9 @@ import {
   type VariableTarget,
   fillPlaceholders,
   formatTarget,
+  onlyWhole,
 } from "./template.ts";
+import { STATE } from "../../../plans/src/plan/plan-record.ts";
 import {
   type ModelAnswer,
   saveTargets,
@@ -17,7 +19,6 @@ import {
 } from "../../../../src/internal-tool.ts";
 import {
   type ValueLabels,
-  flagged,
   joinedLabels,
   json,
   renderText,
@@ -58,16 +59,11 @@ export class StepOutputs {
     for (const target of [...this.#variables, ...this.#toolTargets]) {
       const { name } = this.#own(target);
       variableNames.requireName(name);
+      if (target.path.length > 0 && target.name !== STATE) throw onlyWhole(formatTarget(target));
       // At its end, the run passes its own variables on to the conversation.
       const both = [name, target.name].map((one) => ({ ...target, name: one, source: "" }));
       saveTargets.requireOpen({ operator: "all", places: both }, resources.store, call.scope?.run);
     }
-  }
-
-  /** Copies the variables of which the step's tools write a part. */
-  async begin(): Promise<void> {
-    const copies = await this.#copiesFor(this.#toolTargets);
-    if (copies.length > 0) await this.#resources.store.saveAll(copies);
   }
 
   /**
@@ -122,15 +118,11 @@ export class StepOutputs {
     const { call, tool } = this.#options;
     const { labels } = answer;
     const about = { ...labels, tool, toolCallId: call.toolCallId };
-    const writes: stores.Write[] = [...(await this.#copiesFor(this.#variables))];
+    const writes: stores.Write[] = [];
     for (const target of this.#variables) {
       const { path } = target;
-      writes.push({
-        ...about,
-        ...this.#own(target),
-        path,
-        ...(await this.#modeAndValue(target, value)),
-      });
+      const written = await this.#modeAndValue(target, value);
+      writes.push({ ...about, ...this.#own(target), path, ...written });
     }
     const places = this.#variables.map((target) => this.#own(target));
     const keeping = { call, places, value: answer.value };
@@ -183,34 +175,8 @@ export class StepOutputs {
   }
 
   async #textAt(target: VariableTarget): Promise<string> {
-    const { store } = this.#resources;
-    const { scope } = this.#options.call;
-    const read = this.#isInCopy(target)
-      ? variableFor(target.name, store, scope)
-      : this.#own(target).name;
-    const reading = read === undefined ? undefined : await store.readPath(read, target.path);
+    const reading = await this.#resources.store.readPath(this.#own(target).name, target.path);
     return reading?.found === true && typeof reading.value === "string" ? reading.value : "";
-  }
-
-  /** Copies of the conversation's variables of which a part will be written. The run changes the copy. */
-  async #copiesFor(targets: readonly VariableTarget[]): Promise<readonly stores.Write[]> {
-    const { store } = this.#resources;
-    const copies = new Map<string, stores.Write>();
-    for (const target of targets) {
-      const own = this.#own(target);
-      const isBegun = store.glance(own.name) !== undefined || copies.has(own.name);
-      const info = store.info(target.name);
-      if (isBegun || info === undefined || !this.#isInCopy(target)) continue;
-      const { visibility, sources, trusted, flags } = info;
-      const value = (await store.read(target.name)) ?? null;
-      copies.set(own.name, { ...own, value, visibility, sources, trusted, ...flagged(flags) });
-    }
-    return [...copies.values()];
-  }
-
-  /** True if the target is a part of a copied variable. A run's state is not copied; it begins empty. */
-  #isInCopy(target: VariableTarget): boolean {
-    return target.path.length > 0 && target.name !== "state" && this.#own(target).run !== undefined;
   }
 
   #saveTarget(target: VariableTarget): saveTargets.SaveTarget {

@@ -227,7 +227,7 @@ export class StepPrompt {
 /**
  * The variable behind a name: the run's own if it exists, else the conversation's unless it belongs to a run.
  */
-export function variableFor(
+function variableFor(
   name: string,
   store: VariableStore,
   scope?: wraps.RunScope,

@@ -312,8 +312,12 @@ function requireWritable(target: Target): void {
     const owner = target.name === "input" ? "caller" : "run";
     throw wrong(`${source} belongs to the ${owner} and cannot be written; choose another name.`);
   }
-  const isPlace = target.path.every((segment) => "key" in segment || "index" in segment);
-  if (!isPlace) throw wrong(`${source} is not a single place to write to.`);
+  if (target.path.length > 0) throw onlyWhole(source);
+}
+
+/** The error for an output that is a part of a variable. */
+export function onlyWhole(source: string): ByrefError {
+  return wrong(`${source} is a part: a template writes whole variables.`);
 }
 
 function wrong(message: string): ByrefError {

@@ -130,17 +130,15 @@ function outputsOf(steps: readonly TemplateStep[]) {
   const targets = steps.flatMap((step) => step.outputs.map((output) => ({ ...output, step })));
   for (const { target, line, step } of targets) {
     if (target.scheme === "file") continue;
-    const { name, path } = target;
-    // A part is written into a copy of the whole, which then replaces the previous value.
-    const isPart = path.length > 0 && step.writeMode === "append";
-    const mode = isPart ? "replace" : step.writeMode;
+    const { name } = target;
+    const mode = step.writeMode;
     const before = written.get(name);
     if (before === undefined) written.set(name, { name, mode, step, line });
     const isNewTwice = before !== undefined && mode === "new" && before.step !== step;
     if (before === undefined || (before.mode === mode && !isNewTwice)) continue;
     const advice = isNewTwice
       ? "with @write-mode new each step needs a name of its own."
-      : "one way of writing it (append to all of it, replace, new) has to be enough.";
+      : "one way of writing it (append, replace, new) has to be enough.";
     const message = `variable:${name} is an @output in line ${before.line} too: ${advice}`;
     findings.push({ code: "bad_directive", at: "@output", line, message });
   }
@@ -182,7 +180,6 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
       const outputs = new StepOutputs({ step, resources, call, tool: PROMPT_TOOL });
       outputs.requireWritable();
       const prompt = await inputs.render(step);
-      await outputs.begin();
       const { tools } = outputs;
       const callOptions = { ...call, madeOf: inputs.questionLabels() };
       const { value, labels } = await ask({

@@ -516,13 +516,6 @@ describe("a guarded output", () => {
       expect(await variable(own, "plan_derived")).toBe(403);
     }));
 
-  it("is not among the parameters that a plan shows", () =>
-    withRuntime(planning(), async (own) => {
-      await own.call("PUT", "/conversations/c/variables/box?visibility=sealed", json(SECRET));
-      const { calls } = await propose(own, [{ _tool: "echo", value: "†box" }]);
-      expect(calls[0]?.input).toEqual({ value: "†box" });
-    }));
-
   it("is any output that is written into a sealed variable", () =>
     withRuntime(planning(tools), async (own) => {
       await own.call("PUT", "/conversations/c/variables/box?visibility=sealed", json({ a: 1 }));

@@ -34,7 +34,7 @@ describe("a plan that a model proposes", () => {
       expect(plan).toMatchObject({ name: "Both", status: "proposed", agent: "planner" });
       const shown = await planOf(own, plan?.id ?? "");
       expect(shown.calls.map(({ input }) => input)).toEqual([
-        { value: 7 },
+        { value: "†orders[0]" },
         { value: "†state.one" },
       ]);
       const told = chunks.find(({ type }) => type === "tool-output-available");
