@@ -194,10 +194,13 @@ function aboutParameter(
   { name, schema: own, isRequired }: Parameter,
   { schema }: CapabilityTool,
 ): string {
-  const parts = typeof own === "object" ? [own, ...(own.allOf ?? []), ...(own.anyOf ?? [])] : [];
-  const [description] = parts.flatMap((part) =>
-    typeof part === "object" ? (part.description ?? []) : [],
-  );
+  const first = (texts: readonly (string | undefined)[]) =>
+    texts.find((text) => text !== undefined);
+  const description = jsonSchemas.foldSchema<string | undefined>(own, schema, {
+    own: (part) => (typeof part === "object" ? part.description : undefined),
+    all: first,
+    any: first,
+  });
   const about = description === undefined ? "" : ` // ${description}`;
   return `- ${name}${isRequired ? "" : "?"}: ${schemaText(own, schema)}${about}`;
 }

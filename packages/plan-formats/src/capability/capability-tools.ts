@@ -103,51 +103,34 @@ function withBody(parameters: json.JsonObject, { body }: CapabilityTool): json.J
 
 export interface Parameter {
   readonly name: string;
-  /** The schema of its value. Uses `anyOf` if alternatives of the tool's schema differ. */
   readonly schema: jsonSchemas.Definition;
   readonly isRequired: boolean;
 }
 
 interface Named {
-  readonly schemas: ReadonlyMap<string, jsonSchemas.Definition>;
-  readonly required: ReadonlySet<string>;
+  readonly names: readonly string[];
+  readonly required: readonly string[];
 }
 
 /** The parameters that a schema declares, including those of its alternatives. */
 export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
-  const { schemas, required } = jsonSchemas.foldSchema<Named>(schema, schema, {
+  const { names, required } = jsonSchemas.foldSchema<Named>(schema, schema, {
     own: (one) => {
       const { properties = {}, required = [] } = typeof one === "boolean" ? {} : one;
-      return { schemas: new Map(Object.entries(properties)), required: new Set(required) };
+      return { names: Object.keys(properties), required };
     },
     all: (parts) => ({
-      schemas: joined("allOf", parts),
-      required: new Set(parts.flatMap((part) => [...part.required])),
+      names: parts.flatMap((part) => part.names),
+      required: parts.flatMap((part) => part.required),
     }),
     // A parameter that one alternative requires may be absent from another.
-    any: (parts) => ({ schemas: joined("anyOf", parts), required: new Set() }),
+    any: (parts) => ({ names: parts.flatMap((part) => part.names), required: [] }),
   });
-  return Array.from(schemas, ([name, one]) => ({
+  return Array.from(new Set(names), (name) => ({
     name,
-    schema: one,
-    isRequired: required.has(name),
+    schema: jsonSchemas.schemaAt(name, schema, schema),
+    isRequired: required.includes(name),
   }));
-}
-
-/**
- * Merges the parameters of all parts. A parameter of several parts has to fit all, or any, of its schemas.
- */
-function joined(keyword: "allOf" | "anyOf", parts: readonly Named[]): Named["schemas"] {
-  const schemas = new Map<string, jsonSchemas.Definition[]>();
-  for (const [name, schema] of parts.flatMap((part) => [...part.schemas])) {
-    schemas.set(name, [...(schemas.get(name) ?? []), schema]);
-  }
-  return new Map(
-    Array.from(schemas, ([name, all]) => [
-      name,
-      all.length > 1 ? { [keyword]: all } : (all[0] ?? true),
-    ]),
-  );
 }
 
 /**
@@ -159,11 +142,9 @@ export function coerceParameters(
   parameters: json.JsonObject,
   schema: JSONSchema7,
 ): json.JsonObject {
-  const known = new Map(parametersIn(schema).map((parameter) => [parameter.name, parameter]));
   const coerced = Object.entries(parameters).map(([name, value]): [string, Json] => {
     if (typeof value !== "string") return [name, value];
-    const { schema: own = schema.additionalProperties ?? true } = known.get(name) ?? {};
-    const types = jsonSchemas.typesIn(own, schema);
+    const types = jsonSchemas.typesAt([name], schema);
     return [name, types.has("string") ? value : readAs(value, types)];
   });
   return Object.fromEntries(coerced);

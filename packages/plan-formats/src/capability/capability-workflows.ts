@@ -20,12 +20,7 @@ export const capabilityWorkflows: PlanFormat = {
   mediaTypes: ["application/xml", "text/xml"],
   read: readCapabilities,
   fit: withKnownTools,
-  own: {
-    plain: Object.fromEntries(
-      variableCapability.map(({ name, inputSchema }) => [name, { inputSchema }]),
-    ),
-    tools: () => variableCapability,
-  },
+  own: { tools: () => variableCapability },
 };
 
 /**

@@ -151,11 +151,7 @@ export const templates: PlanFormat = {
   format: "template",
   mediaTypes: ["text/markdown"],
   read: planFromTemplate,
-  own: {
-    plain: { [PROMPT_TOOL]: { inputSchema: templateStepSchema } },
-    isAlone: true,
-    tools: (places) => [promptTool(places)],
-  },
+  own: { isAlone: true, tools: (resources) => [promptTool(resources)] },
   findings: templateFindings,
   effectsOf: ({ parameters }, effectsOf) =>
     templateStepSchema.parse(parameters).tools.some(({ name }) => effectsOf(name) === "once")

@@ -3,7 +3,7 @@ import * as limits from "../../../../src/limits.ts";
 import { exactNumbers, json, sqlRows } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
-import type { RunStatus } from "../plan/plan-record.ts";
+import { isOpenRun, type RunStatus } from "../plan/plan-record.ts";
 import type { CheckedProgram, ProgramFormat, Schedule, WrittenProgram } from "./program-schemas.ts";
 
 export interface Program extends CheckedProgram {
@@ -198,14 +198,13 @@ export class ProgramStore {
 
   /** Stores the outcome. A run that waits for a person is not asked for again by itself. */
   saveEnd({ id, hasBegun, status, error }: RunEnd, nowMs = Date.now()): void {
-    const isOpen = status === "running" || status === "waiting";
     this.#sql.run(
       `UPDATE program_run SET begun = ?, status = ?, error = ?, ended = iif(?, NULL, coalesce(ended, ?)), due = ?
        WHERE id = ?`,
       hasBegun ? 1 : 0,
       status,
       error ?? null,
-      isOpen ? 1 : 0,
+      isOpenRun({ status }) ? 1 : 0,
       nowMs,
       status === "running" ? nowMs + CHECK_AFTER_MS : null,
       id,

@@ -22,6 +22,7 @@ import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import { askObject, Refusal } from "./object-request.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
+import { isOpenRun } from "../plan/plan-record.ts";
 import type {
   programSource,
   Schedule,
@@ -238,7 +239,9 @@ export class Programs implements TenantFeature {
   async runsOf(name: string): Promise<readonly ProgramRun[]> {
     this.store.required(name);
     const runs = this.store.runsOf(name);
-    return Promise.all(runs.map(async (run) => (isOpen(run) ? (await this.#look(run)).run : run)));
+    return Promise.all(
+      runs.map(async (run) => (isOpenRun(run) ? (await this.#look(run)).run : run)),
+    );
   }
 
   async runOf(name: string, id: string): Promise<AskedRun> {
@@ -293,7 +296,7 @@ export class Programs implements TenantFeature {
   /** Starts or retries the run if it has not begun, and records how it ends. Throws if it was refused. */
   async #advance(run: ProgramRun, asker: Identity, retries = false): Promise<AskedRun> {
     const { id, program: name, version, isTrusted, conversation, hasBegun } = run;
-    const isEnded = !isOpen(run);
+    const isEnded = !isOpenRun(run);
     try {
       const written = hasBegun ? undefined : this.#written(name, version);
       // A model that has read a stranger's words chose to start it.
@@ -352,10 +355,6 @@ async function runIdOf(program: string, cause: string, key: string): Promise<str
   const text = new TextEncoder().encode(JSON.stringify([program, cause, key]));
   const digest = await crypto.subtle.digest("SHA-256", text);
   return `r${encoding.toHex(new Uint8Array(digest).subarray(0, 8))}`;
-}
-
-function isOpen({ status }: Pick<ProgramRun, "status">): boolean {
-  return status === "running" || status === "waiting";
 }
 
 /** The input with the defaults of the program's schema. Throws `invalid_plan`. */

@@ -54,10 +54,7 @@ export const jsonPlan = z.strictObject({
 export const jsonPlans: PlanFormat = {
   format: "json",
   mediaTypes: ["application/json"],
-  own: {
-    plain: { [writeAnswer.name]: { inputSchema: writeAnswer.inputSchema } },
-    tools: () => [writeAnswer],
-  },
+  own: { tools: () => [writeAnswer] },
   read(text) {
     try {
       return readJsonPlan(json.parsedJson(text));
