@@ -6,7 +6,7 @@ import type {
   ReadPlan,
 } from "../../../plans/src/plan/plan-format.ts";
 import { StepPrompt } from "./step-prompt.ts";
-import { StepOutputs } from "./step-outputs.ts";
+import { stepOutputs } from "./step-outputs.ts";
 import {
   type Input,
   type TemplateStep,
@@ -173,7 +173,7 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
     async execute(step, context) {
       const { call } = context;
       const inputs = new StepPrompt(resources, context);
-      const outputs = new StepOutputs({ step, resources, call, tool: PROMPT_TOOL });
+      const outputs = stepOutputs({ step, resources, call, tool: PROMPT_TOOL });
       outputs.requireWritable();
       const prompt = await inputs.render(step);
       const { tools } = outputs;
@@ -186,7 +186,7 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
         call: callOptions,
       });
       const answer = { value, labels: joinedLabels([labels, inputs.labelsOf(PROMPT_TOOL)]) };
-      let writing: ReturnType<StepOutputs["write"]> | undefined;
+      let writing: ReturnType<typeof outputs.write> | undefined;
       return {
         output: null,
         save: async () => {

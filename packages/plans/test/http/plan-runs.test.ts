@@ -10,7 +10,6 @@ import {
   planning,
   planOf,
   planTools,
-  propose,
   runOf,
   statusesOf,
   variable,

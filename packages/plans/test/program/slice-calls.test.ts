@@ -281,7 +281,7 @@ describe("the calls that led to a value", () => {
     ["FROM t WHERE a IS DISTINCT FROM orders ORDER BY a, orders", undefined],
     // mapnik/mapnik#2718, haroya01/query-audit#112: texts and comments stay.
     ["'from orders' /* from orders */ FROM t -- from orders", undefined],
-    ["'$orders', '\'\'from $orders'", undefined],
+    ["'$orders', '''from $orders'", undefined],
     [`x > $orders[0]["a b"] FROM $orders`, `x > †state.orders[0]["a b"] FROM †state.orders`],
   ])("have the tables of a query as references: %s", (written, rewritten = written) => {
     const query = call("query_variables", { sql: `SELECT 0, ${written} -- $orders` }, "best");
