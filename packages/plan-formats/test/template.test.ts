@@ -255,35 +255,31 @@ it.each(["", "\n", " \t\r\n", "\uFEFF"])("a template without a prompt is a findi
   expect(readTemplate(text).findings).toEqual([{ code: "bad_plan", line: 1, message }]);
 });
 
-describe("the limits of a template", () => {
-  const directives = (count: number) => `${"@input variable:a\n".repeat(count)}Write.`;
-  const headings = (count: number) => "## Step\nWrite.\n".repeat(count);
+const listed = (names: readonly string[]) =>
+  `@tools ${names.slice(0, 100).join(" ")}\n@tools ${names.slice(100).join(",")}\nWrite.`;
 
-  it("1,000 directives are read; one more is a finding, and reading stops", () => {
-    expect(readTemplate(directives(999)).findings).toEqual([]);
-    expect(readTemplate(directives(1_000)).findings).toEqual([]);
-    const [finding] = readTemplate(`Write.\n${directives(1_001)}`).findings;
-    expect(finding).toMatchObject({ code: "bad_directive", line: 1_002 });
-  });
-
-  it("maxPlanItems steps are read; one more is a finding, and reading stops", () => {
-    const maximum = limits.maxPlanItems;
-    expect(readTemplate(headings(maximum - 1)).findings).toEqual([]);
-    expect(readTemplate(headings(maximum)).findings).toEqual([]);
-    const { findings } = readTemplate(headings(maximum + 10));
-    expect(findings).toMatchObject([{ code: "too_many_calls", line: 2 * maximum + 1 }]);
-  });
-});
-
-it("the limits of a directive are 200 tools in a step", () => {
-  const tools = (count: number) => {
-    const names = Array.from({ length: count }, (_, index) => `t${index}`);
-    const text = `@tools ${names.slice(0, 100).join(" ")}\n@tools ${names.slice(100).join(",")}`;
-    return readTemplate(`${text}\nWrite.\n## Two\n${text}\nWrite.`).findings;
-  };
-  expect(tools(199)).toEqual([]);
-  expect(tools(200)).toEqual([]);
-  expect(tools(201).map(({ line }) => line)).toEqual([2, 6]);
+it.each<[string, number, (count: number) => string, object]>([
+  [
+    "directives",
+    1_000,
+    (count) => `${"@input variable:a\n".repeat(count)}Write.`,
+    { code: "bad_directive", line: 1_001 },
+  ],
+  [
+    "steps",
+    limits.maxPlanItems,
+    (count) => "## Step\nWrite.\n".repeat(count),
+    { code: "too_many_calls", line: 2 * limits.maxPlanItems + 1 },
+  ],
+  [
+    "tools in a step",
+    200,
+    (count) => listed(Array.from({ length: count }, (_, index) => `t${index}`)),
+    { code: "bad_directive", line: 2 },
+  ],
+])("a template has at most so many %s: %i; one more is a finding", (_, most, written, finding) => {
+  for (const count of [most - 1, most]) expect(readTemplate(written(count)).findings).toEqual([]);
+  expect(readTemplate(written(most + 1)).findings).toMatchObject([finding]);
 });
 
 const unit = fc.constantFrom(

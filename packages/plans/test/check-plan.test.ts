@@ -111,7 +111,7 @@ describe("a plan is refused", () => {
     expect(codes).toEqual(isPlace ? [] : ["bad_output_path"]);
   });
 
-  it("for a cycle of one call, three or two hundred, with its path", async () => {
+  it("for a cycle of one call or two hundred, with its path", async () => {
     const around = (count: number) =>
       plan(
         Array.from({ length: count }, (_, index) =>
@@ -124,16 +124,6 @@ describe("a plan is refused", () => {
     expect((await findingsOf(around(1)))[0]?.message).toContain("call_1 → call_1");
     const throughPrefix = [reads("†state.b.deep", "†state.a.x"), reads("†state.a", "†state.b")];
     expect(await codesOf(plan(throughPrefix))).toEqual(["cycle"]);
-    const three = await findingsOf(
-      plan([
-        reads("†state.b", "†state.a"),
-        reads("†state.c", "†state.b"),
-        reads("†state.a", "†state.c"),
-      ]),
-    );
-    expect(three[0]?.message).toMatch(
-      /call_3 → call_2 → call_1 → call_3|call_2 → call_1 → call_3 → call_2|call_1 → call_3 → call_2 → call_1/u,
-    );
   });
 });
 
