@@ -9,6 +9,8 @@ import type { CheckedProgram, ProgramFormat, Schedule, WrittenProgram } from "./
 export interface Program extends CheckedProgram {
   readonly name: string;
   readonly version: number;
+  /** The same for all versions, and another for a later program of the name. Absent in programs of 0.2. */
+  readonly series?: string;
   readonly format: ProgramFormat;
   readonly tainted?: true;
   /** ISO 8601. */
@@ -126,8 +128,9 @@ export class ProgramStore {
     const now = this.get(name);
     if (now !== undefined && this.textOf(name, now.version) === text && now.agent === checked.agent)
       return now;
+    const series = now === undefined ? crypto.randomUUID() : now.series;
     const version = (now?.version ?? 0) + 1;
-    return { name, version, createdAt: new Date().toISOString(), ...about } as Program;
+    return { name, version, createdAt: new Date().toISOString(), series, ...about } as Program;
   }
 
   /** Adds a version, unless it equals the newest. Throws `limit_exceeded`. */

@@ -23,13 +23,14 @@ import type { Identity } from "../../../../src/runtime.ts";
 import { askObject, Refusal } from "./object-request.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
 import { isOpenRun } from "../plan/plan-record.ts";
-import type {
-  programSource,
-  Schedule,
-  CheckedProgram,
-  ProgramOutcome,
-  ProgramStart,
-  WrittenProgram,
+import {
+  otherInput,
+  type programSource,
+  type Schedule,
+  type CheckedProgram,
+  type ProgramOutcome,
+  type ProgramStart,
+  type WrittenProgram,
 } from "./program-schemas.ts";
 import { type Program, type ProgramRun, ProgramStore, type Trigger } from "./program-store.ts";
 import {
@@ -162,7 +163,7 @@ export class Programs implements TenantFeature {
     if (webhook === undefined) throw notSigned();
     const { program, asker } = webhook;
     const cause = `webhook:${webhook.name}`;
-    const id = await runIdOf(program, cause, key);
+    const id = await runIdOf(this.store.required(program), cause, key);
     if (!this.store.hasRun(id)) {
       const input = requestBodies.parseJson(body);
       this.add(program, { id, cause, input, asker, isTrusted: false, dueMs: Date.now() });
@@ -176,7 +177,8 @@ export class Programs implements TenantFeature {
    * `invalid_plan`, and `idempotency_mismatch` for a key that came with another input.
    */
   async start(name: string, { key, ...start }: NewProgramRun): Promise<AskedRun> {
-    const id = key === undefined ? undefined : await runIdOf(name, start.cause, key);
+    const program = this.store.required(name);
+    const id = key === undefined ? undefined : await runIdOf(program, start.cause, key);
     const known = id !== undefined && this.store.hasRun(id) ? this.store.run(name, id) : undefined;
     if (known === undefined) {
       const run = this.add(name, { ...start, id });
@@ -184,8 +186,7 @@ export class Programs implements TenantFeature {
       return this.#advance(run, start.asker);
     }
     const whole = inputFor(this.store.required(name, known.version), start.input ?? {});
-    if (JSON.stringify(whole) !== JSON.stringify(this.store.inputOf(known.id)))
-      throw new ByrefError("idempotency_mismatch", "This Idempotency-Key came with another input.");
+    if (JSON.stringify(whole) !== JSON.stringify(this.store.inputOf(known.id))) throw otherInput();
     return known.hasBegun ? this.#look(known) : this.#advance(known, start.asker);
   }
 
@@ -272,7 +273,8 @@ export class Programs implements TenantFeature {
     if (schedule === undefined) return;
     const cause = `schedule:${trigger.name}`;
     const times = timesBetween(schedule, dueMs, nowMs);
-    const ids = await Promise.all(times.map((timeMs) => runIdOf(program, cause, String(timeMs))));
+    const newest = this.store.required(program);
+    const ids = await Promise.all(times.map((timeMs) => runIdOf(newest, cause, String(timeMs))));
     this.#context.sql.transaction(() => {
       if (!this.store.postpone(trigger, nextTime(schedule, nowMs))) return;
       const start = { cause, input: schedule.input, asker, dueMs: nowMs } as const;
@@ -350,9 +352,13 @@ export class Programs implements TenantFeature {
 /** The pause after which a schedule that could not add its runs is due again. */
 const RETRY_MS = 60_000;
 
-/** One id for each firing: asked for again, it is the same run, in the same conversation. */
-async function runIdOf(program: string, cause: string, key: string): Promise<string> {
-  const text = new TextEncoder().encode(JSON.stringify([program, cause, key]));
+/**
+ * One id for each firing: asked for again, it is the same run, in the same conversation. Runs of an earlier program of
+ * the name have other ids.
+ */
+async function runIdOf({ name, series }: Program, cause: string, key: string): Promise<string> {
+  const parts = [name, cause, key, ...(series === undefined ? [] : [series])];
+  const text = new TextEncoder().encode(JSON.stringify(parts));
   const digest = await crypto.subtle.digest("SHA-256", text);
   return `r${encoding.toHex(new Uint8Array(digest).subarray(0, 8))}`;
 }
