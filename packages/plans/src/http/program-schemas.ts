@@ -170,7 +170,8 @@ export function answerOf({ calls }: Pick<Plan, "calls">, { state }: RunView): st
   return found?.found === true && typeof found.value === "string" ? found.value : undefined;
 }
 
-/** The error for a key, or a webhook's id, that came with another input. */
+/** The error for a key, or a webhook's id, that came with another input or version. */
 export function otherInput(): ByrefError {
-  return new ByrefError("idempotency_mismatch", "This Idempotency-Key came with another input.");
+  const message = "This Idempotency-Key came with another input or version.";
+  return new ByrefError("idempotency_mismatch", message);
 }

@@ -185,8 +185,10 @@ export class Programs implements TenantFeature {
       void this.#context.setAlarm();
       return this.#advance(run, start.asker);
     }
-    const whole = inputFor(this.store.required(name, known.version), start.input ?? {});
-    if (JSON.stringify(whole) !== JSON.stringify(this.store.inputOf(known.id))) throw otherInput();
+    const { version = known.version, input = {} } = start;
+    const whole = inputFor(this.store.required(name, known.version), input);
+    const isSame = JSON.stringify(whole) === JSON.stringify(this.store.inputOf(known.id));
+    if (!isSame || version !== known.version) throw otherInput();
     return known.hasBegun ? this.#look(known) : this.#advance(known, start.asker);
   }
 

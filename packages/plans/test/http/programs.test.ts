@@ -90,6 +90,9 @@ describe("a program", () => {
     await runtime.ask("DELETE", "/programs/p");
     await kept(runtime, "p", echo("†input.value"));
     expect((await ran(runtime, "p", keyed({ value: 2 }))).state).toEqual({ out: 2 });
+    await kept(runtime, "p", echo(3));
+    const old = json({ input: { value: 2 }, version: 2 }, { "idempotency-key": "k" });
+    await problemIn(await runtime.ask("POST", "/programs/p/runs", old), "idempotency_mismatch");
     // Newer runs have taken its place in the history: agentruntimecontrolprotocol/swift-sdk#72.
     runtime.directoryNamed().sql.run(`DELETE FROM program_run`);
     const other = await runtime.ask("POST", "/programs/p/runs", keyed({ value: 3 }));
