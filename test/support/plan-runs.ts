@@ -113,12 +113,6 @@ export class Runs {
     return run.run();
   }
 
-  open(id: string, gate: string): void {
-    const record = this.records.get(id);
-    if (record === undefined) return;
-    this.records.set(id, { ...record, gates: { [gate]: { approved: true } } });
-  }
-
   async stateOf(id: string): Promise<Json> {
     return ((await this.store.read(nameInRun(id, "state", []))) ?? {}) as Json;
   }

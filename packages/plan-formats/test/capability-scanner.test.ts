@@ -75,11 +75,14 @@ describe("a model's text", () => {
     "a < b && c",
     "if (a<b) return b[c[0]]>a",
     "R&D &amp;lt; &lt",
+    // cline/cline#7698: only XML's own entities are decoded.
+    "a&nbsp;b &copy; &bogus;",
+    "<!-- prettier-ignore & </capability> ]]> --> x",
     `a <${"b".repeat(200)}>`,
   ])("may contain %j in the body of a tag", (body) => {
-    const { pieces } = scan([`<capability name="a" q="R&D">${body}</capability>${A}`]);
+    const { pieces } = scan([`<capability name="a" q="R&D\n\tx">${body}</capability>${A}`]);
     const content = body.replace("&amp;", "&");
-    const parameters = { q: "R&D", content };
+    const parameters = { q: "R&D\n\tx", content };
     expect(pieces.map((piece) => typeof piece !== "string" && piece.call.parameters)).toEqual([
       parameters,
       {},

@@ -134,6 +134,10 @@ describe("the tools of a workflow", () => {
     ]);
     const whole = '<capability name="web_generate" />';
     expect(await known(whole, { web: taking({}) })).toEqual([["web_generate", {}]]);
+    const rename = '<capability name="rename" id="7">{"name": "b", "tags": ["{{x}}"]}</capability>';
+    const parameters = { id: "7", name: "b", tags: ["{{x}}"] };
+    const named = { rename: taking({ id: z.string(), name: z.string(), tags: z.any() }) };
+    expect(await known(rename, named)).toEqual([["rename", parameters]]);
     const { calls } = await withKnownTools(planOf(web), {});
     expect(calls[0]).not.toHaveProperty("capability");
   });

@@ -88,13 +88,25 @@ describe("a body", () => {
     return parametersOf(`<capability name="a">${body}</capability>`)?.content;
   }
 
-  it("loses surrounding whitespace and the indentation that its lines share", () => {
-    expect(contentOf("\n    if x:\n      y\n\n    z  \n  ")).toBe("if x:\n  y\n\nz");
-    expect(contentOf("first\r\n    second\r\n\t\r\n      third\r\n")).toBe(
-      "first\nsecond\n\n  third",
-    );
-    expect(contentOf("\n\ttab\n    blanks\n")).toBe("tab\n    blanks");
-    expect(contentOf(" {{whole}} ")).toBe("{{whole}}");
+  it.each([
+    ["\n    if x:\n      y\n\n    z  \n  ", "if x:\n  y\n\nz"],
+    ["\n\ttab\n    blanks\n", "\ttab\n    blanks"],
+    ["\n    last of x\n  y", "  last of x\ny"],
+    [" {{whole}} ", "{{whole}}"],
+    // RooCodeInc/Roo-Code#3404: text behind the tag itself has no layout.
+    ["def f():\n    return 1\r\n\t\r\n", "def f():\n    return 1"],
+    // alek-sys/sublimetext_indentxml#82: only what XML reads as blanks is layout.
+    ["\n\u3000一\n\u3000二\n", "\u3000一\n\u3000二"],
+    ["\u00a0x\u2028", "\u00a0x\u2028"],
+  ])("loses blanks at its ends and the indentation that its lines share: %j", (body, content) => {
+    expect(contentOf(body)).toBe(content);
+  });
+
+  it("keeps line breaks and tabs in attributes: NaturalIntelligence/fast-xml-parser#330", () => {
+    const text = `<capability name="a" sql="SELECT 1 -- one\n\tFROM t" b='\r\n"'/><capability/>`;
+    const [first] = planOf(text.replace("<capability/>", "")).calls;
+    expect(first?.parameters).toEqual({ sql: "SELECT 1 -- one\n\tFROM t", b: '\n"' });
+    expect(faultsOf(text)).toEqual(["3:5 A capability needs a name."]);
   });
 
   it("is taken literally in CDATA", () => {

@@ -57,11 +57,7 @@ describe("a secret input", () => {
 
   it("cannot be written, and nobody is asked", async () => {
     const runs = await runsWith();
-    for (const line of [
-      "@output variable:token",
-      "@output variable:token.key",
-      "@tools t(variable=token)",
-    ]) {
+    for (const line of ["@output variable:token", "@tools t(variable=token)"]) {
       const { calls } = await runs.run(`${line}\nWrite.`);
       expect(calls["step_1"]?.reason).toMatch(/^variable_secret/);
     }
@@ -122,13 +118,12 @@ describe("an untrusted input", () => {
   });
 });
 
-it("a value that an answer is written to keeps its guard when the answer is added to it", async () => {
+it("a value that an answer is added to keeps its guard", async () => {
   const runs = await runsWith();
-  const text = "@output variable:patients[0].note\nWrite.\n## Two\n@input variable:patients\nRead.";
-  await runs.run(text);
-  expect(runs.prompts[1]).toBe("[sealed: variable:patients]\n\nRead.");
-  expect(runs.store.info("patients")?.visibility).toBe("sealed");
-  expect(await runs.store.read("patients")).toEqual([{ ssn: SECRET, note: "A" }]);
+  await runs.store.save({ name: "report", value: SECRET, visibility: "sealed" });
+  await runs.run("@output variable:report\nWrite.");
+  expect(runs.store.info("report")?.visibility).toBe("sealed");
+  expect(await runs.store.read("report")).toBe(`${SECRET}\n\nA`);
 });
 
 describe("a file", () => {

@@ -118,6 +118,9 @@ describe("text that is not a directive", () => {
     ["backticks after tildes", "~~~ ```", "~~~"],
     ["blanks after its end", "```", "``` \t"],
     ["a quote around it", "> ```", "> ```"],
+    // rvben/rumdl#689, markedjs/marked#2518
+    ["a list item around it", "- ```js", "  ```"],
+    ["list items around it", "1. * ~~~", "     ~~~"],
   ])("between fences with %s nothing is a directive", (_name, open, close) => {
     const fenced = `${open}\n@input nothing\n## No step\n@nobody\n${close}\n`;
     const step = onlyStep(`${fenced}@output variable:a\n`);
@@ -222,7 +225,7 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     ["@output variable:a (replace)", "@output takes no options"],
     ["@output variable:input", "variable:input belongs to the caller"],
     ["@output variable:state.a", "variable:state.a belongs to the run"],
-    ["@output variable:a[*].b", "is not a single place"],
+    ["@output variable:a.b", "variable:a.b is a part"],
     ["@output file:a/*.md", "is a pattern: an output is one file"],
     ["@write-mode", '"" is not a write mode: write append, replace, new.'],
     ["@header ", "@header needs a text"],
@@ -231,7 +234,7 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     ["@tools a(file=b)", 'takes variable=name, not "file'],
     ["@tools a(variable=)", "takes variable=name"],
     ["@tools a(variable=input)", "belongs to the caller"],
-    ["@tools a(variable=b[*])", "is not a single place"],
+    ["@tools a(variable=b[*])", "is a part"],
     ["@tools a, b, a(variable=c)", "a is named twice in this step"],
   ])("%s", (directive, said) => {
     const [finding, ...others] = wrongWith(directive);
@@ -252,35 +255,31 @@ it.each(["", "\n", " \t\r\n", "\uFEFF"])("a template without a prompt is a findi
   expect(readTemplate(text).findings).toEqual([{ code: "bad_plan", line: 1, message }]);
 });
 
-describe("the limits of a template", () => {
-  const directives = (count: number) => `${"@input variable:a\n".repeat(count)}Write.`;
-  const headings = (count: number) => "## Step\nWrite.\n".repeat(count);
+const listed = (names: readonly string[]) =>
+  `@tools ${names.slice(0, 100).join(" ")}\n@tools ${names.slice(100).join(",")}\nWrite.`;
 
-  it("1,000 directives are read; one more is a finding, and reading stops", () => {
-    expect(readTemplate(directives(999)).findings).toEqual([]);
-    expect(readTemplate(directives(1_000)).findings).toEqual([]);
-    const [finding] = readTemplate(`Write.\n${directives(1_001)}`).findings;
-    expect(finding).toMatchObject({ code: "bad_directive", line: 1_002 });
-  });
-
-  it("maxPlanItems steps are read; one more is a finding, and reading stops", () => {
-    const maximum = limits.maxPlanItems;
-    expect(readTemplate(headings(maximum - 1)).findings).toEqual([]);
-    expect(readTemplate(headings(maximum)).findings).toEqual([]);
-    const { findings } = readTemplate(headings(maximum + 10));
-    expect(findings).toMatchObject([{ code: "too_many_calls", line: 2 * maximum + 1 }]);
-  });
-});
-
-it("the limits of a directive are 200 tools in a step", () => {
-  const tools = (count: number) => {
-    const names = Array.from({ length: count }, (_, index) => `t${index}`);
-    const text = `@tools ${names.slice(0, 100).join(" ")}\n@tools ${names.slice(100).join(",")}`;
-    return readTemplate(`${text}\nWrite.\n## Two\n${text}\nWrite.`).findings;
-  };
-  expect(tools(199)).toEqual([]);
-  expect(tools(200)).toEqual([]);
-  expect(tools(201).map(({ line }) => line)).toEqual([2, 6]);
+it.each<[string, number, (count: number) => string, object]>([
+  [
+    "directives",
+    1_000,
+    (count) => `${"@input variable:a\n".repeat(count)}Write.`,
+    { code: "bad_directive", line: 1_001 },
+  ],
+  [
+    "steps",
+    limits.maxPlanItems,
+    (count) => "## Step\nWrite.\n".repeat(count),
+    { code: "too_many_calls", line: 2 * limits.maxPlanItems + 1 },
+  ],
+  [
+    "tools in a step",
+    200,
+    (count) => listed(Array.from({ length: count }, (_, index) => `t${index}`)),
+    { code: "bad_directive", line: 2 },
+  ],
+])("a template has at most so many %s: %i; one more is a finding", (_, most, written, finding) => {
+  for (const count of [most - 1, most]) expect(readTemplate(written(count)).findings).toEqual([]);
+  expect(readTemplate(written(most + 1)).findings).toMatchObject([finding]);
 });
 
 const unit = fc.constantFrom(
@@ -330,7 +329,6 @@ describe("an output that two steps write in different ways is a finding", () => 
       "@write-mode replace\n@output variable:a",
       "@write-mode new\n@output variable:a",
     ],
-    ["the whole and a part", "@output variable:a", "@output variable:a.b"],
     ["new twice", "@write-mode new\n@output variable:a", "@write-mode new\n@output variable:a"],
   ])("%s", (_name, first, second) => {
     const line = `${first}\nPrompt.\n## Two\n${second}`.split("\n").length;
@@ -343,9 +341,7 @@ describe("an output that two steps write in different ways is a finding", () => 
 
   it.each([
     ["appended to twice", "@output variable:a", "@output variable:a"],
-    ["two parts", "@output variable:a.b", "@write-mode replace\n@output variable:a.c"],
     ["files", "@output file:a.md", "@write-mode new\n@output file:a.md"],
-    ["parts of a new variable", "@write-mode new\n@output variable:a.b\n@output variable:a.c", ""],
   ])("but not %s", (_name, first, second) => {
     expect(steps(first, second)).toEqual([]);
   });

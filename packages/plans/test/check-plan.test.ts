@@ -100,16 +100,18 @@ describe("a plan is refused", () => {
 
   // prettier-ignore
   it.each([
-    "†state", "†state.a.b", "†state[0]", "† state.a", "†state.*", "state.a", "", "†input", "†input.x",
+    "†state", "†state.a.b", "†rows[0]", "†state.a || †state.a.b", "† state.a", "†state.*", "state.a", "", "†input",
+    "†input.x", "†state[0]", "†state.a[1].b", "†state.a && †state.a.b", "†state.a.b && †state.b && †state",
     "†state.", "†state..x", "†state.x ||", "†state.x || state.y", "†state.x && †input.y",
     "†state.x || † state.y", "†state.x || †state.y && †state.z", "Hello †state.x",
   ])("or accepted, depending on its output path: %j", async (outputPath) => {
-    const isPlace = ["†state", "†state.a.b", "†state[0]"].includes(outputPath);
+    const places = ["†state", "†state.a.b", "†rows[0]", "†state.a || †state.a.b"];
+    const isPlace = places.includes(outputPath);
     const codes = await codesOf(plan([reads("x", outputPath)]));
     expect(codes).toEqual(isPlace ? [] : ["bad_output_path"]);
   });
 
-  it("for a cycle of one call, three or two hundred, with its path", async () => {
+  it("for a cycle of one call or two hundred, with its path", async () => {
     const around = (count: number) =>
       plan(
         Array.from({ length: count }, (_, index) =>
@@ -122,16 +124,6 @@ describe("a plan is refused", () => {
     expect((await findingsOf(around(1)))[0]?.message).toContain("call_1 → call_1");
     const throughPrefix = [reads("†state.b.deep", "†state.a.x"), reads("†state.a", "†state.b")];
     expect(await codesOf(plan(throughPrefix))).toEqual(["cycle"]);
-    const three = await findingsOf(
-      plan([
-        reads("†state.b", "†state.a"),
-        reads("†state.c", "†state.b"),
-        reads("†state.a", "†state.c"),
-      ]),
-    );
-    expect(three[0]?.message).toMatch(
-      /call_3 → call_2 → call_1 → call_3|call_2 → call_1 → call_3 → call_2|call_1 → call_3 → call_2 → call_1/u,
-    );
   });
 });
 
@@ -194,6 +186,10 @@ describe("a gate", () => {
     "†approvals.*",
     "†approvals[0]",
     "†approvals[*]",
+    // No URL can have these names.
+    '†approvals[""]',
+    '†approvals[".."]',
+    '†approvals["\ud800"]',
     "†approvals.-x",
     "† approvals.x",
     "†\napprovals.x",

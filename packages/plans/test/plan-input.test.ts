@@ -178,6 +178,7 @@ describe("a plan as JSON", () => {
     ],
     [{ calls: [{ _tool: "a", _outputPath: 1 }] }, [{ call: "call_1", at: "_outputPath" }]],
     [{ calls: [{ _tool: "a" }], more: 1 }, [{ code: "bad_plan" }]],
+    [{ calls: [{ _tool: "a", _id: "\ud800" }] }, [{ call: "call_1", at: "_id" }]],
     ...[
       ["_output", "_outputPath"],
       ["_outputpath", "_outputPath"],

@@ -1,18 +1,10 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { wrapTools } from "../../../src/tool/tool-call.ts";
 import type { CallState } from "../src/plan/plan-record.ts";
 import type { Effects } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
-import {
-  checkedPlan,
-  planRun,
-  runRecord,
-  Runs,
-  specified,
-} from "../../../test/support/plan-runs.ts";
+import { runRecord, Runs, specified } from "../../../test/support/plan-runs.ts";
 import { cases, planOf, type PlanRun, planWith } from "../../../test/support/plans.ts";
 
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
@@ -78,45 +70,6 @@ describe("a run", () => {
       { _tool: "act", value: "†state.two" },
     ]);
     expect((await runs.run(plan)).status).toBe("done");
-  });
-
-  it("stores a result before a call that depends on it starts", async () => {
-    const found: unknown[] = [];
-    const look = tool({
-      inputSchema: z.object({ value: z.any() }),
-      execute: () => found.push(runs.records.get("run_1")?.calls["first"]?.status),
-    });
-    const runs = new Runs({ tools: { ...specified, look } });
-    await runs.run(
-      planOf([
-        { _tool: "echo", _id: "first", value: 7, _outputPath: "†state.a" },
-        { _tool: "look", value: "†state.a" },
-      ]),
-    );
-    expect(found).toEqual(["done"]);
-  });
-
-  it("waits at a closed gate and continues when it opens; other calls do not wait", async () => {
-    const runs = new Runs();
-    const plan = planOf([
-      {
-        _tool: "echo",
-        _id: "gated",
-        value: { ok: "†approvals.legal", x: 1 },
-        _outputPath: "†state.a",
-      },
-      { _tool: "echo", _id: "free", value: 2, _outputPath: "†state.b" },
-    ]);
-    const waiting = await runs.run(plan);
-    expect(waiting.status).toBe("waiting");
-    expect(waiting.calls).toMatchObject({
-      gated: { status: "waiting", reason: "Waits for approvals.legal." },
-      free: { status: "done" },
-    });
-    runs.open(waiting.id, "legal");
-    const done = await runs.goOn(plan, waiting.id);
-    expect(done.status).toBe("done");
-    expect(runs.told.filter(([id]) => id === "free")).toHaveLength(2);
   });
 
   it("is cancelled: no further call starts, and running calls are aborted", async () => {
@@ -199,17 +152,6 @@ describe("a run that a crash interrupts", () => {
     expect(harmless.record.status).toBe("done");
     expect(await harmless.runs.stateOf("run_1")).toEqual({ a: 1, b: 2, c: 2 });
   });
-});
-
-it("a run that is over accepts no decision", async () => {
-  const store = new MemoryStore();
-  const plan = planOf([{ _tool: "echo", value: "†approvals.legal" }]);
-  const checked = await checkedPlan(plan, { tools: specified, isKnown: () => false });
-  const tools = await wrapTools(specified, { store, syntaxes: ["dagger"], unknown: "error" });
-  const run = planRun({ checked, record: runRecord("r1"), store, tools });
-  await run.run();
-  expect(run.record.status).toBe("waiting");
-  expect(await run.decide("legal", { approved: true })).toBe(false);
 });
 
 type Calls = readonly Readonly<Record<string, Json>>[];

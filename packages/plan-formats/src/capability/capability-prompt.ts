@@ -102,9 +102,8 @@ function resultParts(
   const { text, files, isError } = saidIn(output);
   const about = `call="${numbers.get(toolCallId)}" name="${attributeText(toolName)}"`;
   const start = `<capability-result ${about}${isError ? ' error="true"' : ""}>`;
-  // Escapes closing tags, so that the content cannot end the result's tag. In JSON, the escaped text is
-  // equivalent.
-  const inside = text.replaceAll("</", "<\\/");
+  // The content cannot end the result's tag. In JSON, the escaped text is equivalent.
+  const inside = text.replaceAll(/<\/(?=\s*capability-result)/gi, "<\\/");
   return [{ type: "text", text: `${start}${inside}</capability-result>` }, ...files];
 }
 
@@ -195,10 +194,13 @@ function aboutParameter(
   { name, schema: own, isRequired }: Parameter,
   { schema }: CapabilityTool,
 ): string {
-  const parts = typeof own === "object" ? [own, ...(own.allOf ?? []), ...(own.anyOf ?? [])] : [];
-  const [description] = parts.flatMap((part) =>
-    typeof part === "object" ? (part.description ?? []) : [],
-  );
+  const first = (texts: readonly (string | undefined)[]) =>
+    texts.find((text) => text !== undefined);
+  const description = jsonSchemas.foldSchema<string | undefined>(own, schema, {
+    own: (part) => (typeof part === "object" ? part.description : undefined),
+    all: first,
+    any: first,
+  });
   const about = description === undefined ? "" : ` // ${description}`;
   return `- ${name}${isRequired ? "" : "?"}: ${schemaText(own, schema)}${about}`;
 }

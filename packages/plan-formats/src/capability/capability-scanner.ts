@@ -103,17 +103,32 @@ function callIn(source: string): CapabilityCall | undefined {
   }
 }
 
-/** Escapes what a model has not: each `<` that begins no markup, each `&` that begins no entity, and `]]>`. */
+/**
+ * Escapes what a model has not: comments, each `<` that begins no markup, each `&` that begins none of XML's five
+ * entities, and `]]>`.
+ */
 function withEscapes(source: string): string {
-  return source
-    .replaceAll(/\r\n?/g, "\n")
-    .replaceAll(UNESCAPED, (found) => ESCAPES[found] ?? found);
+  return withBreaks(source.replaceAll(/\r\n?/g, "\n")).replaceAll(UNESCAPED, (found) =>
+    found.startsWith("<![")
+      ? found
+      : found.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("]]>", "]]&gt;"),
+  );
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { "<": "&lt;", "&": "&amp;", "]]>": "]]&gt;" };
 /** Markup is a closing tag, a declaration, or an element's name with its end or its first attribute. */
 const UNESCAPED =
-  /<!\[CDATA\[[^]*?\]\]>|<!--[^]*?-->|\]\]>|<(?![/!?]|[A-Za-z_:][\w:.-]{0,99}(?:\s{0,99}\/?>|\s{1,99}[A-Za-z_:][\w:.-]{0,99}\s{0,99}=))|&(?!(?:#\d+|#x[\dA-Fa-f]+|[A-Za-z_][\w.-]*);)/g;
+  /<!\[CDATA\[[^]*?\]\]>|<!--[^]*?-->|\]\]>|<(?![/!?]|[A-Za-z_:][\w:.-]{0,99}(?:\s{0,99}\/?>|\s{1,99}[A-Za-z_:][\w:.-]{0,99}\s{0,99}=))|&(?!(?:#\d+|#x[\dA-Fa-f]+|lt|gt|amp|quot|apos);)/g;
+
+const HEAD = new RegExp(`^<capability${ATTRIBUTES}`);
+
+/** Escapes the line breaks and tabs in a tag's attributes, which XML reads as blanks. */
+export function withBreaks(source: string): string {
+  return source.replace(HEAD, (head) =>
+    head.replaceAll(/"[^"]*"|'[^']*'/g, (quoted) =>
+      quoted.replaceAll("\n", "&#10;").replaceAll("\t", "&#9;"),
+    ),
+  );
+}
 
 /** A capability tag, read as a tool call. */
 export interface CapabilityCall {
@@ -146,8 +161,11 @@ const VARIABLE_ACTIONS = ["set", "get", "list", "interpolate", "clear", "clear_a
  * Reads a tag as a call of `name_action`, or of `name`. The other attributes and the body (`content`) are its
  * parameters. Throws XmlFault.
  */
-export function callOf(element: XmlElement): CapabilityCall {
-  const { name = "", action, output_var: output, ...given } = attributesOf(element);
+export function callOf(
+  element: XmlElement,
+  attributes: XmlElement["attributes"] = element.attributes,
+): CapabilityCall {
+  const { name = "", action, output_var: output, ...given } = attributesIn(attributes);
   const body = bodyOf(element);
   if (name === "") throw new XmlFault("A capability needs a name.");
   requireAction(name, action);
@@ -223,7 +241,7 @@ const OUTPUT = "output_var";
 const OWN_ATTRIBUTES = [AFTER, OUTPUT];
 const MAX_SHOWN_CHARS = 80;
 
-function attributesOf({ attributes }: XmlElement): Readonly<Record<string, string>> {
+function attributesIn(attributes: XmlElement["attributes"]): Readonly<Record<string, string>> {
   const read = Object.entries(attributes);
   if (read.length > limits.maxBatchItems) {
     throw new XmlFault(
@@ -238,47 +256,43 @@ function attributesOf({ attributes }: XmlElement): Readonly<Record<string, strin
   return Object.fromEntries(read);
 }
 
+/** The text of a body. CDATA stays as written; only blanks around it are removed. */
 function bodyOf({ children }: XmlElement): string {
-  return withoutLayout(
-    children.map((child): BodyPart => {
-      if (!(child instanceof XmlText)) throw new XmlFault(MARKUP, child.start);
-      return { text: child.text, verbatim: child instanceof XmlCdata };
-    }),
-  );
+  const texts = children.map((child) => {
+    if (!(child instanceof XmlText)) throw new XmlFault(MARKUP, child.start);
+    return child;
+  });
+  if (!texts.some((one) => one instanceof XmlCdata))
+    return withoutLayout(texts.map(({ text }) => text).join(""));
+  return texts
+    .map((one, at) => {
+      if (one instanceof XmlCdata) return one.text;
+      const text = at === 0 ? one.text.replace(BLANK_START, "") : one.text;
+      return at === texts.length - 1 ? text.replace(BLANK_END, "") : text;
+    })
+    .join("");
 }
 
 const MARKUP =
   "A body is text: write markup in it as <![CDATA[…]]>, or its < as &lt;. Capability tags do not nest; is the one in front closed?";
 
-/** A stretch of a tag's body. `verbatim`: it was in CDATA. */
-interface BodyPart {
-  readonly text: string;
-  readonly verbatim: boolean;
-}
+/** What XML reads as blanks. Other spaces are text. */
+const BLANK_START = /^[ \t\n]+/;
+const BLANK_END = /(?<![ \t\n])[ \t\n]+$/;
+const BLANK_LINE = /^[ \t]*$/;
 
 /**
- * Removes the layout of the XML from a body: blanks at both ends, and the indentation that all lines after
- * the first share. CDATA content stays as written; only blanks around it are removed.
+ * Removes the layout of the XML: blanks at both ends, and, of a text that begins below its tag, the indentation that
+ * all lines share.
  */
-function withoutLayout(parts: readonly BodyPart[]): string {
-  const last = parts.length - 1;
-  if (!parts.some(({ verbatim }) => verbatim)) {
-    return withoutIndentation(parts.map(({ text }) => text).join("")).trim();
-  }
-  const trimmed = parts.map(({ text, verbatim }, index) => {
-    if (verbatim) return text;
-    const fromStart = index === 0 ? text.trimStart() : text;
-    return index === last ? fromStart.trimEnd() : fromStart;
-  });
-  return trimmed.join("");
-}
-
-function withoutIndentation(text: string): string {
-  const [first = "", ...lines] = text.split("\n");
-  const written = lines.filter((line) => line.trim() !== "");
-  let [indentation = ""] = /^\s*/.exec(written[0] ?? "") ?? [];
-  for (const line of written)
-    while (!line.startsWith(indentation)) indentation = indentation.slice(0, -1);
-  const rest = lines.map((line) => (line.trim() === "" ? "" : line.slice(indentation.length)));
-  return [first, ...rest].join("\n");
+function withoutLayout(text: string): string {
+  const [before = ""] = BLANK_START.exec(text) ?? [];
+  const rest = text.slice(before.length).replace(BLANK_END, "");
+  const lineStart = before.lastIndexOf("\n") + 1;
+  if (lineStart === 0) return rest;
+  let shared = before.slice(lineStart);
+  const lines = (shared + rest).split("\n");
+  for (const line of lines)
+    while (!BLANK_LINE.test(line) && !line.startsWith(shared)) shared = shared.slice(0, -1);
+  return lines.map((line) => (BLANK_LINE.test(line) ? "" : line.slice(shared.length))).join("\n");
 }

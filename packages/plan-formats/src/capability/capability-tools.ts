@@ -38,45 +38,58 @@ export async function capabilityTools(
   const tools = new Map<string, CapabilityTool>();
   for (const tool of given) {
     if (tool.type !== "function") continue;
-    const { name, description = "", inputSchema: shown } = tool;
+    const { name, description, inputSchema: shown } = tool;
     const original = Object.hasOwn(plain, name) ? plain[name] : undefined;
     const schema = original === undefined ? shown : await toolInputs.jsonSchemaOf(original, name);
-    const parameters = parametersIn(schema);
-    const has = (wanted: string) => parameters.some((parameter) => parameter.name === wanted);
-    const needsBody = parameters.some((parameter) => !isAttribute(parameter.name));
-    tools.set(name, {
-      name,
-      description,
-      schema,
-      parameters,
-      body: has("content") && !needsBody ? "content" : "json",
-      needsBody,
-      takesOutput:
-        Object.hasOwn(shown.properties ?? {}, saveTargets.OUTPUT_PATH) &&
-        !has(saveTargets.OUTPUT_PATH),
-    });
+    tools.set(name, toolWith(name, schema, { description, shown }));
   }
   return tools;
 }
 
-/** Reads a tag as a tool call. The call of an unknown tool keeps its name as written. */
-export function callIn(call: CapabilityCall, tools: CapabilityTools) {
-  const { tool, parameters } = toolFor(call, tools);
-  if (tool === undefined) return { toolName: call.tool, input: parameters };
-  const { takesOutput, name: toolName, schema } = tool;
-  const input = coerceParameters(withBody(parameters, tool), schema);
-  const isSaved = takesOutput && call.outputVariable !== undefined;
-  const saved = isSaved ? { [saveTargets.OUTPUT_PATH]: `variable:${call.outputVariable}` } : {};
-  return { toolName, input: { ...input, ...saved } };
+/** `shown`: the schema that its caller sees, which may add the place of the result. */
+export function toolWith(
+  name: string,
+  schema: JSONSchema7,
+  {
+    description = "",
+    shown = schema,
+  }: { readonly description?: string | undefined; readonly shown?: JSONSchema7 } = {},
+): CapabilityTool {
+  const parameters = parametersIn(schema);
+  const has = (wanted: string) => parameters.some((parameter) => parameter.name === wanted);
+  const needsBody = parameters.some((parameter) => !isAttribute(parameter.name));
+  const { OUTPUT_PATH } = saveTargets;
+  return {
+    name,
+    description,
+    schema,
+    parameters,
+    body: has("content") && !needsBody ? "content" : "json",
+    needsBody,
+    takesOutput: Object.hasOwn(shown.properties ?? {}, OUTPUT_PATH) && !has(OUTPUT_PATH),
+  };
 }
 
-/** Finds the tool `name_action`, or the tool `name` with the action as a parameter. */
-function toolFor({ tool, name, action, parameters }: CapabilityCall, tools: CapabilityTools) {
-  const known = tools.get(tool);
-  const other = action === undefined ? undefined : tools.get(name);
-  return known !== undefined || other === undefined || action === undefined
-    ? { tool: known, parameters }
-    : { tool: other, parameters: { ...parameters, action } };
+type Written = Pick<CapabilityCall, "tool" | "name" | "action" | "parameters" | "outputVariable">;
+
+/**
+ * Reads a tag as a tool call. `web` with the action `generate` is the tool `web_generate`, or else `web`, which receives
+ * the `action` if it has such a parameter. The call of an unknown tool keeps its name as written.
+ */
+export function callIn(call: Written, tools: CapabilityTools) {
+  const { name, action, outputVariable } = call;
+  const tool = tools.get(call.tool) ?? tools.get(name);
+  if (tool === undefined) return { toolName: call.tool, input: call.parameters };
+  const { takesOutput, name: toolName, schema } = tool;
+  const takesAction =
+    action !== undefined &&
+    toolName !== call.tool &&
+    tool.parameters.some((parameter) => parameter.name === "action");
+  const parameters = takesAction ? { action, ...call.parameters } : call.parameters;
+  const input = coerceParameters(withBody(parameters, tool), schema);
+  const isSaved = takesOutput && outputVariable !== undefined;
+  const saved = isSaved ? { [saveTargets.OUTPUT_PATH]: `variable:${outputVariable}` } : {};
+  return { toolName, input: { ...input, ...saved } };
 }
 
 function withBody(parameters: json.JsonObject, { body }: CapabilityTool): json.JsonObject {
@@ -90,51 +103,34 @@ function withBody(parameters: json.JsonObject, { body }: CapabilityTool): json.J
 
 export interface Parameter {
   readonly name: string;
-  /** The schema of its value. Uses `anyOf` if alternatives of the tool's schema differ. */
   readonly schema: jsonSchemas.Definition;
   readonly isRequired: boolean;
 }
 
 interface Named {
-  readonly schemas: ReadonlyMap<string, jsonSchemas.Definition>;
-  readonly required: ReadonlySet<string>;
+  readonly names: readonly string[];
+  readonly required: readonly string[];
 }
 
 /** The parameters that a schema declares, including those of its alternatives. */
 export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
-  const { schemas, required } = jsonSchemas.foldSchema<Named>(schema, schema, {
+  const { names, required } = jsonSchemas.foldSchema<Named>(schema, schema, {
     own: (one) => {
       const { properties = {}, required = [] } = typeof one === "boolean" ? {} : one;
-      return { schemas: new Map(Object.entries(properties)), required: new Set(required) };
+      return { names: Object.keys(properties), required };
     },
     all: (parts) => ({
-      schemas: joined("allOf", parts),
-      required: new Set(parts.flatMap((part) => [...part.required])),
+      names: parts.flatMap((part) => part.names),
+      required: parts.flatMap((part) => part.required),
     }),
     // A parameter that one alternative requires may be absent from another.
-    any: (parts) => ({ schemas: joined("anyOf", parts), required: new Set() }),
+    any: (parts) => ({ names: parts.flatMap((part) => part.names), required: [] }),
   });
-  return Array.from(schemas, ([name, one]) => ({
+  return Array.from(new Set(names), (name) => ({
     name,
-    schema: one,
-    isRequired: required.has(name),
+    schema: jsonSchemas.schemaAt(name, schema, schema),
+    isRequired: required.includes(name),
   }));
-}
-
-/**
- * Merges the parameters of all parts. A parameter of several parts has to fit all, or any, of its schemas.
- */
-function joined(keyword: "allOf" | "anyOf", parts: readonly Named[]): Named["schemas"] {
-  const schemas = new Map<string, jsonSchemas.Definition[]>();
-  for (const [name, schema] of parts.flatMap((part) => [...part.schemas])) {
-    schemas.set(name, [...(schemas.get(name) ?? []), schema]);
-  }
-  return new Map(
-    Array.from(schemas, ([name, all]) => [
-      name,
-      all.length > 1 ? { [keyword]: all } : (all[0] ?? true),
-    ]),
-  );
 }
 
 /**
@@ -146,11 +142,9 @@ export function coerceParameters(
   parameters: json.JsonObject,
   schema: JSONSchema7,
 ): json.JsonObject {
-  const known = new Map(parametersIn(schema).map((parameter) => [parameter.name, parameter]));
   const coerced = Object.entries(parameters).map(([name, value]): [string, Json] => {
     if (typeof value !== "string") return [name, value];
-    const { schema: own = schema.additionalProperties ?? true } = known.get(name) ?? {};
-    const types = jsonSchemas.typesIn(own, schema);
+    const types = jsonSchemas.typesAt([name], schema);
     return [name, types.has("string") ? value : readAs(value, types)];
   });
   return Object.fromEntries(coerced);

@@ -1,12 +1,18 @@
 import { parseXml, XmlCdata, XmlElement, XmlError, type XmlNode, XmlText } from "@rgrove/parse-xml";
 import type { ToolSet } from "ai";
-import { coerceParameters, parametersIn } from "./capability-tools.ts";
+import { callIn, type CapabilityTool, toolWith } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
 import type { Finding, PlanFormat, ReadPlan } from "../../../plans/src/plan/plan-format.ts";
 import * as limits from "../../../../src/limits.ts";
 import { characters } from "../../../../src/internal.ts";
 import { type Plan, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
-import { type CapabilityCall, callOf, ownAttributes, XmlFault } from "./capability-scanner.ts";
+import {
+  type CapabilityCall,
+  callOf,
+  ownAttributes,
+  withBreaks,
+  XmlFault,
+} from "./capability-scanner.ts";
 
 /** The plan format of capability workflows: XML tags that run in the written order. */
 export const capabilityWorkflows: PlanFormat = {
@@ -14,42 +20,29 @@ export const capabilityWorkflows: PlanFormat = {
   mediaTypes: ["application/xml", "text/xml"],
   read: readCapabilities,
   fit: withKnownTools,
-  own: {
-    plain: Object.fromEntries(
-      variableCapability.map(({ name, inputSchema }) => [name, { inputSchema }]),
-    ),
-    tools: () => variableCapability,
-  },
+  own: { tools: () => variableCapability },
 };
 
 /**
  * Replaces a workflow's capabilities with existing tools, and converts attributes to the types of the tools'
- * parameters. `web` with the action `generate` is the tool `web_generate`, or else `web`, which receives the
- * `action` if it has such a parameter. Calls without a matching tool, and plans of other formats, are
- * unchanged.
+ * parameters, as in a model's text. Calls without a matching tool, and plans of other formats, are unchanged.
  */
 export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> {
   if (plan.format !== "capability-xml") return plan;
-  return { ...plan, calls: await Promise.all(plan.calls.map((call) => withTool(call, tools))) };
-}
-
-async function withTool(
-  { capability = "", ...call }: NamedCall,
-  tools: ToolSet,
-): Promise<PlanCall> {
-  const name = toolNamed(call.tool, tools) === undefined ? capability : call.tool;
-  const tool = toolNamed(name, tools);
-  if (tool === undefined) return call;
-  const schema = await toolInputs.jsonSchemaOf(tool, name);
-  const takesAction =
-    name !== call.tool && parametersIn(schema).some((one) => one.name === "action");
-  const action = takesAction ? { action: call.tool.slice(name.length + 1) } : {};
-  const parameters = coerceParameters({ ...action, ...call.parameters }, schema);
-  return { ...call, tool: name, parameters };
-}
-
-function toolNamed(name: string, tools: ToolSet): ToolSet[string] | undefined {
-  return Object.hasOwn(tools, name) ? tools[name] : undefined;
+  const calls: readonly NamedCall[] = plan.calls;
+  const known = new Map<string, CapabilityTool>();
+  for (const name of new Set(calls.flatMap(({ tool, capability = tool }) => [tool, capability]))) {
+    const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
+    if (tool !== undefined)
+      known.set(name, toolWith(name, await toolInputs.jsonSchemaOf(tool, name)));
+  }
+  const fitted = calls.map(({ capability: name, ...call }): PlanCall => {
+    const { tool, parameters } = call;
+    const action = name === undefined ? {} : { action: tool.slice(name.length + 1) };
+    const { toolName, input } = callIn({ tool, name: name ?? tool, parameters, ...action }, known);
+    return { ...call, tool: toolName, parameters: input };
+  });
+  return { ...plan, calls: fitted };
 }
 
 /** An XML declaration. It has no effect on decoded text. */
@@ -83,7 +76,7 @@ export function readCapabilities(source: string): ReadPlan {
     const offset = node.start - OPENING.length + blanks;
     try {
       if (!(node instanceof XmlElement) || node.name !== "capability") throw new XmlFault(STRAY);
-      const call = callOf(node);
+      const call = callOf(node, attributesOf(node, text));
       if (calls.length < limits.maxPlanItems) add(call, offset);
       else {
         const message = `A workflow has at most ${limits.maxPlanItems} calls.`;
@@ -150,6 +143,13 @@ function nodesIn(text: string): XmlNode[] | Finding {
     const isStray = said.endsWith(" element workflow");
     return { code: "bad_xml", message: isStray ? STRAY : `${said}.`, line: line - 1, column };
   }
+}
+
+/** The attributes with their line breaks. */
+function attributesOf({ start, end, attributes }: XmlElement, text: string) {
+  const source = text.slice(start - OPENING.length, end - OPENING.length);
+  const escaped = withBreaks(source);
+  return escaped === source ? attributes : parseXml(escaped).root?.attributes;
 }
 
 /** Line and column of an offset. Cost: linear in the text before it, at most `maxShownItems` times. */

@@ -1,13 +1,14 @@
 import { ByrefError, codeOf } from "../../../../src/errors.ts";
-import { requireFiles, type StepResources, variableFor } from "./step-prompt.ts";
+import { requireFiles, type StepResources } from "./step-prompt.ts";
 import {
-  type FileTarget,
   type TemplateStep,
   type TemplateWriteMode,
   type VariableTarget,
   fillPlaceholders,
   formatTarget,
+  onlyWhole,
 } from "./template.ts";
+import { STATE } from "../../../plans/src/plan/plan-record.ts";
 import {
   type ModelAnswer,
   saveTargets,
@@ -17,7 +18,6 @@ import {
 } from "../../../../src/internal-tool.ts";
 import {
   type ValueLabels,
-  flagged,
   joinedLabels,
   json,
   renderText,
@@ -36,128 +36,83 @@ export interface OutputOptions {
 }
 
 /** The outputs of one step: where its answer and the results of its tools are written. */
-export class StepOutputs {
-  readonly #options: OutputOptions;
-
-  constructor(options: OutputOptions) {
-    this.#options = options;
-  }
-
+export function stepOutputs({ step, resources, call, tool }: OutputOptions) {
+  const { store } = resources;
+  const { scope } = call;
+  const variables = step.outputs.flatMap(({ target }) =>
+    target.scheme === "variable" ? [target] : [],
+  );
   /** The step's tools, and where each result is saved. */
-  get tools(): ReadonlyMap<string, saveTargets.SaveTarget | undefined> {
-    const { tools } = this.#options.step;
-    return new Map(tools.map(({ name, target }) => [name, target && this.#saveTarget(target)]));
-  }
+  const tools: ReadonlyMap<string, saveTargets.SaveTarget | undefined> = new Map(
+    step.tools.map(({ name, target }) => [name, target && saveTarget(target)]),
+  );
+  return { tools, requireWritable, write };
 
   /** Throws for outputs that cannot be written, before the model is asked. */
-  requireWritable(): void {
-    const { step, resources, call } = this.#options;
+  function requireWritable(): void {
     for (const { target } of step.outputs) {
       if (target.scheme === "file") requireFiles(resources, target);
     }
-    for (const target of [...this.#variables, ...this.#toolTargets]) {
-      const { name } = this.#own(target);
+    for (const target of [...variables, ...step.tools.flatMap(({ target }) => target ?? [])]) {
+      const { name } = own(target);
       variableNames.requireName(name);
+      if (target.path.length > 0 && target.name !== STATE) throw onlyWhole(formatTarget(target));
       // At its end, the run passes its own variables on to the conversation.
       const both = [name, target.name].map((one) => ({ ...target, name: one, source: "" }));
-      saveTargets.requireOpen({ operator: "all", places: both }, resources.store, call.scope?.run);
+      saveTargets.requireOpen({ operator: "all", places: both }, store, scope?.run);
     }
-  }
-
-  /** Copies the variables of which the step's tools write a part. */
-  async begin(): Promise<void> {
-    const copies = await this.#copiesFor(this.#toolTargets);
-    if (copies.length > 0) await this.#resources.store.saveAll(copies);
   }
 
   /**
    * Writes the answer; variables together or not at all. Returns all places, files first, the answer for people (a
    * short value, or a handle), and the variable that keeps an answer which is not shown in full.
    */
-  async write(answer: ModelAnswer) {
-    const { step, resources } = this.#options;
+  async function write(answer: ModelAnswer) {
     const { value, labels } = answer;
     const written = withHeader(step, value, resources);
     const files: string[] = [];
     for (const { target } of step.outputs) {
-      if (target.scheme === "file") files.push(await this.#writeFile(target, written, labels));
+      if (target.scheme !== "file") continue;
+      const path = fillPlaceholders(target.path, resources);
+      const key = `${call.idempotencyKey ?? call.toolCallId} ${formatTarget(target)}`;
+      const writing = { path, value: written, mode: step.writeMode, labels, call: key };
+      files.push(`file:${await writeFile(requireFiles(resources, target), writing)}`);
     }
-    const kept = await this.#writeVariables(written, answer);
+    const kept = await writeVariables(written, answer);
     const { visibility } = labels;
     const short = visibility === "model" ? toolOutputs.shortOutput(value) : { visibility };
     const shown = kept === undefined ? short : toolOutputs.shownResult(kept, value);
-    const places = [...files, ...this.#variables.map(formatTarget)];
+    const places = [...files, ...variables.map(formatTarget)];
     return { written: places, shown, ...json.compact({ kept: kept?.name }) };
   }
 
-  get #resources(): StepResources {
-    return this.#options.resources;
-  }
-
-  get #variables(): readonly VariableTarget[] {
-    const { outputs } = this.#options.step;
-    return outputs.flatMap(({ target }) => (target.scheme === "variable" ? [target] : []));
-  }
-
-  get #toolTargets(): readonly VariableTarget[] {
-    return this.#options.step.tools.flatMap(({ target }) => target ?? []);
-  }
-
-  async #writeFile(
-    target: FileTarget,
-    value: Json,
-    labels: ModelAnswer["labels"],
-  ): Promise<string> {
-    const { step, resources, call } = this.#options;
-    const path = fillPlaceholders(target.path, resources);
-    const key = `${call.idempotencyKey ?? call.toolCallId} ${formatTarget(target)}`;
-    const mode = step.writeMode;
-    const files = requireFiles(resources, target);
-    return `file:${await writeFile(files, { path, value, mode, labels, call: key })}`;
-  }
-
   /** Returns the variable that keeps the answer, if there is one. */
-  async #writeVariables(value: Json, answer: ModelAnswer): Promise<VariableInfo | undefined> {
-    const { store } = this.#resources;
-    const { call, tool } = this.#options;
-    const { labels } = answer;
-    const about = { ...labels, tool, toolCallId: call.toolCallId };
-    const writes: stores.Write[] = [...(await this.#copiesFor(this.#variables))];
-    for (const target of this.#variables) {
+  async function writeVariables(value: Json, answer: ModelAnswer) {
+    const about = { ...answer.labels, tool, toolCallId: call.toolCallId };
+    const writes: stores.Write[] = [];
+    for (const target of variables) {
       const { path } = target;
-      writes.push({
-        ...about,
-        ...this.#own(target),
-        path,
-        ...(await this.#modeAndValue(target, value)),
-      });
+      writes.push({ ...about, ...own(target), path, ...(await modeAndValue(target, value)) });
     }
-    const places = this.#variables.map((target) => this.#own(target));
-    const keeping = { call, places, value: answer.value };
+    const keeping = { call, places: variables.map(own), value: answer.value };
     const kept = toolOutputs.keptWrite({ ...about, value: answer.value }, keeping, store);
     const names = writes.map(({ name }) => String(name));
     const isGuarded = names.some((name) => (store.glance(name)?.visibility ?? "model") !== "model");
     let keptInfo: VariableInfo | undefined;
     try {
-      keptInfo = await this.#saveAll(writes, kept);
+      keptInfo = await saveAll(writes, kept);
     } catch (error) {
       // The reason why a write does not fit would reveal the existing value.
       const canReveal = !isGuarded && writes.every(({ visibility }) => visibility === "model");
-      throw canReveal
-        ? error
-        : new ByrefError(codeOf(error), "The answer does not fit what is there.");
+      const message = "The answer does not fit what is there.";
+      throw canReveal ? error : new ByrefError(codeOf(error), message);
     }
-    const { run } = call.scope ?? {};
-    if (run !== undefined) for (const name of names) store.holds.hold(run, name);
+    if (scope !== undefined) for (const name of names) store.holds.hold(scope.run, name);
     return keptInfo;
   }
 
   /** Saves without `kept` if there is no room for it. */
-  async #saveAll(
-    writes: readonly stores.Write[],
-    kept: stores.Write | undefined,
-  ): Promise<VariableInfo | undefined> {
-    const { store } = this.#resources;
+  async function saveAll(writes: readonly stores.Write[], kept: stores.Write | undefined) {
     if (kept !== undefined) {
       try {
         return (await store.saveAll([...writes, kept])).at(-1);
@@ -173,56 +128,26 @@ export class StepOutputs {
    * The mode and the value of a write. In a run, `new` applies when the run passes the value on; until then
    * its variable is replaced.
    */
-  async #modeAndValue(target: VariableTarget, value: Json) {
-    const mode = this.#options.step.writeMode;
-    const isOwn = this.#own(target).run !== undefined;
-    if (mode !== "append") return { mode: isOwn ? ("replace" as const) : mode, value };
+  async function modeAndValue(target: VariableTarget, value: Json) {
+    const { name, run } = own(target);
+    const mode = step.writeMode;
+    if (mode !== "append") return { mode: run === undefined ? mode : ("replace" as const), value };
     if (typeof value !== "string") return { mode, value };
-    const before = await this.#textAt(target);
+    const reading = await store.readPath(name, target.path);
+    const isText = reading?.found === true && typeof reading.value === "string";
+    const before = isText ? String(reading.value) : "";
     return { mode, value: joinParagraphs(before, value).slice(before.length) };
   }
 
-  async #textAt(target: VariableTarget): Promise<string> {
-    const { store } = this.#resources;
-    const { scope } = this.#options.call;
-    const read = this.#isInCopy(target)
-      ? variableFor(target.name, store, scope)
-      : this.#own(target).name;
-    const reading = read === undefined ? undefined : await store.readPath(read, target.path);
-    return reading?.found === true && typeof reading.value === "string" ? reading.value : "";
-  }
-
-  /** Copies of the conversation's variables of which a part will be written. The run changes the copy. */
-  async #copiesFor(targets: readonly VariableTarget[]): Promise<readonly stores.Write[]> {
-    const { store } = this.#resources;
-    const copies = new Map<string, stores.Write>();
-    for (const target of targets) {
-      const own = this.#own(target);
-      const isBegun = store.glance(own.name) !== undefined || copies.has(own.name);
-      const info = store.info(target.name);
-      if (isBegun || info === undefined || !this.#isInCopy(target)) continue;
-      const { visibility, sources, trusted, flags } = info;
-      const value = (await store.read(target.name)) ?? null;
-      copies.set(own.name, { ...own, value, visibility, sources, trusted, ...flagged(flags) });
-    }
-    return [...copies.values()];
-  }
-
-  /** True if the target is a part of a copied variable. A run's state is not copied; it begins empty. */
-  #isInCopy(target: VariableTarget): boolean {
-    return target.path.length > 0 && target.name !== "state" && this.#own(target).run !== undefined;
-  }
-
-  #saveTarget(target: VariableTarget): saveTargets.SaveTarget {
-    const place = { ...this.#own(target), path: target.path, source: formatTarget(target) };
+  function saveTarget(target: VariableTarget): saveTargets.SaveTarget {
+    const place = { ...own(target), path: target.path, source: formatTarget(target) };
     return { operator: "all", places: [place] };
   }
 
   /** The variable behind a name: the run's own, or the conversation's. */
-  #own({ name }: VariableTarget): { readonly name: string; readonly run?: string } {
-    const { scope } = this.#options.call;
-    const own = scope?.nameOf(name) ?? name;
-    return scope === undefined || own === name ? { name } : { name: own, run: scope.run };
+  function own({ name }: VariableTarget): { readonly name: string; readonly run?: string } {
+    const inRun = scope?.nameOf(name) ?? name;
+    return scope === undefined || inRun === name ? { name } : { name: inRun, run: scope.run };
   }
 }
 

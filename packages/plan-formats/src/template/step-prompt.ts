@@ -7,7 +7,6 @@ import {
   scopes,
   type toolFiles,
   toolOutputs,
-  type wraps,
 } from "../../../../src/internal-tool.ts";
 import {
   json,
@@ -109,9 +108,8 @@ export class StepPrompt {
     const wanted: VariableTarget = { ...target, path: [...target.path, ...select] };
     const name = formatTarget(wanted);
     if (pathsOnly && wanted.path.length === 0) {
-      const variable = this.#variableFor(wanted.name);
-      const isThere =
-        variable !== undefined && this.#resources.store.glance(variable) !== undefined;
+      const variable = this.#variableFor(wanted.name) ?? "";
+      const isThere = this.#resources.store.glance(variable) !== undefined;
       return isThere ? present(name) : absent(name);
     }
     const shown = await this.#readVariable(wanted);
@@ -142,9 +140,14 @@ export class StepPrompt {
     return found.found ? { ...found, untrusted: info?.trusted === false } : found;
   }
 
+  /** The variable behind a name: the run's own if it exists, else the conversation's unless it belongs to a run. */
   #variableFor(name: string): string | undefined {
     this.given.add(name);
-    return variableFor(name, this.#resources.store, this.#context.call.scope);
+    const { store } = this.#resources;
+    const own = scopes.nameFor(name, store, this.#context.call.scope);
+    if (own === undefined) return undefined;
+    const isWritten = store.glance(own) !== undefined || store.tombstone(own) !== undefined;
+    return isWritten ? own : scopes.nameFor(name, store);
   }
 
   async #renderFiles(input: Input, path: string): Promise<Rendered> {
@@ -222,20 +225,6 @@ export class StepPrompt {
     if (visibility !== "model") return visibility;
     return !trusted && this.#context.hidesUntrusted ? "hidden" : undefined;
   }
-}
-
-/**
- * The variable behind a name: the run's own if it exists, else the conversation's unless it belongs to a run.
- */
-export function variableFor(
-  name: string,
-  store: VariableStore,
-  scope?: wraps.RunScope,
-): string | undefined {
-  const own = scopes.nameFor(name, store, scope);
-  if (own === undefined) return undefined;
-  const isWritten = store.glance(own) !== undefined || store.tombstone(own) !== undefined;
-  return isWritten ? own : scopes.nameFor(name, store);
 }
 
 function withheld(why: "sealed" | "secret" | "hidden", what: string): Shown {

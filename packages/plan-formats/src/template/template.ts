@@ -123,13 +123,16 @@ const LINE = /([^\r\n]+)(?:\r\n?|\n|$)|\r\n?|\n/g;
 const HEADING = /^##[ \t]/;
 const DIRECTIVE = /^@([A-Za-z][^ \t]*)/;
 const FENCE = /^[ \t>]*(`{3,}|~{3,})(.*)$/s;
+/** The marks of list items and quotes before a fence that opens. */
+const MARKS = /^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*/;
 
 /**
  * The fence that is open after a line of three or more backticks or tildes. At least as many of the same character
  * close it; otherwise it extends to the end.
  */
 function fenceAfter(content: string, open: Fence | undefined): Fence | undefined {
-  const [, run, rest = ""] = FENCE.exec(content) ?? [];
+  const line = open === undefined ? content.replace(MARKS, "") : content;
+  const [, run, rest = ""] = FENCE.exec(line) ?? [];
   if (run === undefined) return open;
   const [mark = ""] = run;
   if (open === undefined) {
@@ -309,8 +312,12 @@ function requireWritable(target: Target): void {
     const owner = target.name === "input" ? "caller" : "run";
     throw wrong(`${source} belongs to the ${owner} and cannot be written; choose another name.`);
   }
-  const isPlace = target.path.every((segment) => "key" in segment || "index" in segment);
-  if (!isPlace) throw wrong(`${source} is not a single place to write to.`);
+  if (target.path.length > 0) throw onlyWhole(source);
+}
+
+/** The error for an output that is a part of a variable. */
+export function onlyWhole(source: string): ByrefError {
+  return wrong(`${source} is a part: a template writes whole variables.`);
 }
 
 function wrong(message: string): ByrefError {

@@ -6,7 +6,7 @@ import type {
   ReadPlan,
 } from "../../../plans/src/plan/plan-format.ts";
 import { StepPrompt } from "./step-prompt.ts";
-import { StepOutputs } from "./step-outputs.ts";
+import { stepOutputs } from "./step-outputs.ts";
 import {
   type Input,
   type TemplateStep,
@@ -130,17 +130,15 @@ function outputsOf(steps: readonly TemplateStep[]) {
   const targets = steps.flatMap((step) => step.outputs.map((output) => ({ ...output, step })));
   for (const { target, line, step } of targets) {
     if (target.scheme === "file") continue;
-    const { name, path } = target;
-    // A part is written into a copy of the whole, which then replaces the previous value.
-    const isPart = path.length > 0 && step.writeMode === "append";
-    const mode = isPart ? "replace" : step.writeMode;
+    const { name } = target;
+    const mode = step.writeMode;
     const before = written.get(name);
     if (before === undefined) written.set(name, { name, mode, step, line });
     const isNewTwice = before !== undefined && mode === "new" && before.step !== step;
     if (before === undefined || (before.mode === mode && !isNewTwice)) continue;
     const advice = isNewTwice
       ? "with @write-mode new each step needs a name of its own."
-      : "one way of writing it (append to all of it, replace, new) has to be enough.";
+      : "one way of writing it (append, replace, new) has to be enough.";
     const message = `variable:${name} is an @output in line ${before.line} too: ${advice}`;
     findings.push({ code: "bad_directive", at: "@output", line, message });
   }
@@ -153,11 +151,7 @@ export const templates: PlanFormat = {
   format: "template",
   mediaTypes: ["text/markdown"],
   read: planFromTemplate,
-  own: {
-    plain: { [PROMPT_TOOL]: { inputSchema: templateStepSchema } },
-    isAlone: true,
-    tools: (places) => [promptTool(places)],
-  },
+  own: { isAlone: true, tools: (resources) => [promptTool(resources)] },
   findings: templateFindings,
   effectsOf: ({ parameters }, effectsOf) =>
     templateStepSchema.parse(parameters).tools.some(({ name }) => effectsOf(name) === "once")
@@ -179,10 +173,9 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
     async execute(step, context) {
       const { call } = context;
       const inputs = new StepPrompt(resources, context);
-      const outputs = new StepOutputs({ step, resources, call, tool: PROMPT_TOOL });
+      const outputs = stepOutputs({ step, resources, call, tool: PROMPT_TOOL });
       outputs.requireWritable();
       const prompt = await inputs.render(step);
-      await outputs.begin();
       const { tools } = outputs;
       const callOptions = { ...call, madeOf: inputs.questionLabels() };
       const { value, labels } = await ask({
@@ -193,7 +186,7 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
         call: callOptions,
       });
       const answer = { value, labels: joinedLabels([labels, inputs.labelsOf(PROMPT_TOOL)]) };
-      let writing: ReturnType<StepOutputs["write"]> | undefined;
+      let writing: ReturnType<typeof outputs.write> | undefined;
       return {
         output: null,
         save: async () => {

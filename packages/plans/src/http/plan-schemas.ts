@@ -34,9 +34,7 @@ const plannedCallView = later(() =>
     _outputPath: z.string().optional(),
     _after: z.array(z.string()).optional().describe("Gates that it waits for"),
     after: z.array(z.string()).describe("Ids of the calls that it depends on"),
-    input: toolInputs.anyJson
-      .readonly()
-      .describe("Parameters; known references are replaced by values"),
+    input: toolInputs.anyJson.readonly().describe("Parameters, as they were written"),
   }),
 );
 

@@ -7,18 +7,12 @@ import {
   isOpenRun,
   type RunRecord,
   stateIn,
-  RESERVED_NAMES,
 } from "../plan/plan-record.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
 import { resultOf, resultParts } from "../run/run-outcome.ts";
-import { charsOf, json, LookupWork, type VariableStore } from "../../../../src/internal.ts";
-import {
-  lookupInStore,
-  type Plan,
-  type PlanCall,
-  saveTargets,
-} from "../../../../src/internal-tool.ts";
-import { type Json, type Lookup, resolveReferences } from "../../../../src/references.ts";
+import { charsOf, json, type VariableStore } from "../../../../src/internal.ts";
+import type { Plan, PlanCall } from "../../../../src/internal-tool.ts";
+import type { Json } from "../../../../src/references.ts";
 
 import type * as z from "zod";
 
@@ -35,14 +29,10 @@ export async function viewOf(
 ): Promise<PlanView> {
   const { plan } = record;
   const runs = plans.runsOf(record.id, limits.maxPageChars);
-  const lookup = knownIn(store, plan);
   const newest = runs.at(-1)?.record;
   const listed = listedOf({ ...record, ...plan, ...json.compact({ newest }) });
-  const calls: PlanView["calls"] = [];
-  for (const [index, call] of plan.calls.entries()) {
-    const about = listed.calls[index];
-    if (about !== undefined) calls.push({ ...about, input: await inputOf(call, plan, lookup) });
-  }
+  const inputs = plan.calls.map(({ parameters }) => parameters);
+  const calls = listed.calls.map((call, index) => ({ ...call, input: inputs[index] ?? {} }));
   // JSON Schema is JSON.
   const input = plan.input as Json | undefined;
   const views = await runViews(plan, runs, store);
@@ -131,48 +121,4 @@ function callViewOf(
     status,
     ...json.compact({ reason, gate, asked }),
   };
-}
-
-/**
- * Looks up references for display: only small values that the model may see and no call writes. All
- * references of the plan share the work limit of one input; beyond it they count as unknown.
- */
-function knownIn(store: VariableStore, plan: Plan): Lookup {
-  const own = new Set([...RESERVED_NAMES, ...plan.runNames, ...writtenNames(plan)]);
-  const lookup = lookupInStore(store);
-  const work = new LookupWork();
-  let left = limits.maxPieceChars;
-  return async (reference) => {
-    const { name } = reference;
-    const unknown = { found: false, reason: "unknown", near: [] } as const;
-    if (own.has(name) || store.glance(name)?.visibility !== "model") return unknown;
-    const most = Math.min(left, limits.maxDescriptionChars);
-    const found = await lookup(reference, work);
-    const chars = found.found ? charsOf(found.value, most) : Infinity;
-    if (chars > most) return unknown;
-    left -= chars;
-    return found;
-  };
-}
-
-function writtenNames({ calls }: Plan): readonly string[] {
-  return calls.flatMap(({ outputPath }) =>
-    outputPath === undefined
-      ? []
-      : saveTargets.saveTargetIn(outputPath).places.map(({ name }) => name),
-  );
-}
-
-/** The call's input; unknown references stay as they are written. */
-async function inputOf(
-  { parameters }: PlanCall,
-  { syntaxes }: Plan,
-  lookup: Lookup,
-): Promise<Json> {
-  try {
-    return (await resolveReferences(parameters, lookup, { syntaxes })).value;
-  } catch {
-    // Errors in references are reported when the plan runs.
-    return parameters;
-  }
 }

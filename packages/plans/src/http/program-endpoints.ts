@@ -330,7 +330,8 @@ export function sourceIn<Source extends z.ZodType>(value: unknown, key: string, 
   return json.isObject(value) && key in value ? parse(source, value) : undefined;
 }
 
-function shortOf({ format: _format, calls: _calls, findings: _findings, ...short }: Program) {
+function shortOf(program: Program) {
+  const { series: _1, format: _2, calls: _3, findings: _4, ...short } = program;
   return short;
 }
 
@@ -339,10 +340,11 @@ function viewOf(
   program: Program,
   text = store.textOf(program.name, program.version),
 ): z.infer<ReturnType<typeof programView>> {
-  const { name, format } = program;
+  const { series: _, ...shown } = program;
+  const { name, format } = shown;
   const isJson = format === "json" || format === "message";
   return {
-    ...program,
+    ...shown,
     plan: isJson ? json.parsedJson(text) : text,
     versions: [...store.versionsOf(name)],
     schedules: store.triggers(name, "schedule").map(scheduleOf),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import { later, type ValueLabels } from "../../../../src/internal.ts";
 import { toolInputs, type Plan, type PlanFormatName } from "../../../../src/internal-tool.ts";
@@ -167,4 +168,10 @@ export function answerOf({ calls }: Pick<Plan, "calls">, { state }: RunView): st
   const parsed = path === undefined ? undefined : parsePath(path);
   const found = parsed && readPath(state as Json, parsed);
   return found?.found === true && typeof found.value === "string" ? found.value : undefined;
+}
+
+/** The error for a key, or a webhook's id, that came with another input or version. */
+export function otherInput(): ByrefError {
+  const message = "This Idempotency-Key came with another input or version.";
+  return new ByrefError("idempotency_mismatch", message);
 }

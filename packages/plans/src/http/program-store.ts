@@ -3,12 +3,14 @@ import * as limits from "../../../../src/limits.ts";
 import { exactNumbers, json, sqlRows } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
-import type { RunStatus } from "../plan/plan-record.ts";
+import { isOpenRun, type RunStatus } from "../plan/plan-record.ts";
 import type { CheckedProgram, ProgramFormat, Schedule, WrittenProgram } from "./program-schemas.ts";
 
 export interface Program extends CheckedProgram {
   readonly name: string;
   readonly version: number;
+  /** The same for all versions, and another for a later program of the name. Absent in programs of 0.2. */
+  readonly series?: string;
   readonly format: ProgramFormat;
   readonly tainted?: true;
   /** ISO 8601. */
@@ -126,8 +128,9 @@ export class ProgramStore {
     const now = this.get(name);
     if (now !== undefined && this.textOf(name, now.version) === text && now.agent === checked.agent)
       return now;
+    const series = now === undefined ? crypto.randomUUID() : now.series;
     const version = (now?.version ?? 0) + 1;
-    return { name, version, createdAt: new Date().toISOString(), ...about } as Program;
+    return { name, version, createdAt: new Date().toISOString(), series, ...about } as Program;
   }
 
   /** Adds a version, unless it equals the newest. Throws `limit_exceeded`. */
@@ -198,14 +201,13 @@ export class ProgramStore {
 
   /** Stores the outcome. A run that waits for a person is not asked for again by itself. */
   saveEnd({ id, hasBegun, status, error }: RunEnd, nowMs = Date.now()): void {
-    const isOpen = status === "running" || status === "waiting";
     this.#sql.run(
       `UPDATE program_run SET begun = ?, status = ?, error = ?, ended = iif(?, NULL, coalesce(ended, ?)), due = ?
        WHERE id = ?`,
       hasBegun ? 1 : 0,
       status,
       error ?? null,
-      isOpen ? 1 : 0,
+      isOpenRun({ status }) ? 1 : 0,
       nowMs,
       status === "running" ? nowMs + CHECK_AFTER_MS : null,
       id,

@@ -22,13 +22,15 @@ import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import { askObject, Refusal } from "./object-request.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
-import type {
-  programSource,
-  Schedule,
-  CheckedProgram,
-  ProgramOutcome,
-  ProgramStart,
-  WrittenProgram,
+import { isOpenRun } from "../plan/plan-record.ts";
+import {
+  otherInput,
+  type programSource,
+  type Schedule,
+  type CheckedProgram,
+  type ProgramOutcome,
+  type ProgramStart,
+  type WrittenProgram,
 } from "./program-schemas.ts";
 import { type Program, type ProgramRun, ProgramStore, type Trigger } from "./program-store.ts";
 import {
@@ -161,7 +163,7 @@ export class Programs implements TenantFeature {
     if (webhook === undefined) throw notSigned();
     const { program, asker } = webhook;
     const cause = `webhook:${webhook.name}`;
-    const id = await runIdOf(program, cause, key);
+    const id = await runIdOf(this.store.required(program), cause, key);
     if (!this.store.hasRun(id)) {
       const input = requestBodies.parseJson(body);
       this.add(program, { id, cause, input, asker, isTrusted: false, dueMs: Date.now() });
@@ -175,16 +177,18 @@ export class Programs implements TenantFeature {
    * `invalid_plan`, and `idempotency_mismatch` for a key that came with another input.
    */
   async start(name: string, { key, ...start }: NewProgramRun): Promise<AskedRun> {
-    const id = key === undefined ? undefined : await runIdOf(name, start.cause, key);
+    const program = this.store.required(name);
+    const id = key === undefined ? undefined : await runIdOf(program, start.cause, key);
     const known = id !== undefined && this.store.hasRun(id) ? this.store.run(name, id) : undefined;
     if (known === undefined) {
       const run = this.add(name, { ...start, id });
       void this.#context.setAlarm();
       return this.#advance(run, start.asker);
     }
-    const whole = inputFor(this.store.required(name, known.version), start.input ?? {});
-    if (JSON.stringify(whole) !== JSON.stringify(this.store.inputOf(known.id)))
-      throw new ByrefError("idempotency_mismatch", "This Idempotency-Key came with another input.");
+    const { version = known.version, input = {} } = start;
+    const whole = inputFor(this.store.required(name, known.version), input);
+    const isSame = JSON.stringify(whole) === JSON.stringify(this.store.inputOf(known.id));
+    if (!isSame || version !== known.version) throw otherInput();
     return known.hasBegun ? this.#look(known) : this.#advance(known, start.asker);
   }
 
@@ -238,7 +242,9 @@ export class Programs implements TenantFeature {
   async runsOf(name: string): Promise<readonly ProgramRun[]> {
     this.store.required(name);
     const runs = this.store.runsOf(name);
-    return Promise.all(runs.map(async (run) => (isOpen(run) ? (await this.#look(run)).run : run)));
+    return Promise.all(
+      runs.map(async (run) => (isOpenRun(run) ? (await this.#look(run)).run : run)),
+    );
   }
 
   async runOf(name: string, id: string): Promise<AskedRun> {
@@ -269,7 +275,8 @@ export class Programs implements TenantFeature {
     if (schedule === undefined) return;
     const cause = `schedule:${trigger.name}`;
     const times = timesBetween(schedule, dueMs, nowMs);
-    const ids = await Promise.all(times.map((timeMs) => runIdOf(program, cause, String(timeMs))));
+    const newest = this.store.required(program);
+    const ids = await Promise.all(times.map((timeMs) => runIdOf(newest, cause, String(timeMs))));
     this.#context.sql.transaction(() => {
       if (!this.store.postpone(trigger, nextTime(schedule, nowMs))) return;
       const start = { cause, input: schedule.input, asker, dueMs: nowMs } as const;
@@ -293,7 +300,7 @@ export class Programs implements TenantFeature {
   /** Starts or retries the run if it has not begun, and records how it ends. Throws if it was refused. */
   async #advance(run: ProgramRun, asker: Identity, retries = false): Promise<AskedRun> {
     const { id, program: name, version, isTrusted, conversation, hasBegun } = run;
-    const isEnded = !isOpen(run);
+    const isEnded = !isOpenRun(run);
     try {
       const written = hasBegun ? undefined : this.#written(name, version);
       // A model that has read a stranger's words chose to start it.
@@ -347,15 +354,15 @@ export class Programs implements TenantFeature {
 /** The pause after which a schedule that could not add its runs is due again. */
 const RETRY_MS = 60_000;
 
-/** One id for each firing: asked for again, it is the same run, in the same conversation. */
-async function runIdOf(program: string, cause: string, key: string): Promise<string> {
-  const text = new TextEncoder().encode(JSON.stringify([program, cause, key]));
+/**
+ * One id for each firing: asked for again, it is the same run, in the same conversation. Runs of an earlier program of
+ * the name have other ids.
+ */
+async function runIdOf({ name, series }: Program, cause: string, key: string): Promise<string> {
+  const parts = [name, cause, key, ...(series === undefined ? [] : [series])];
+  const text = new TextEncoder().encode(JSON.stringify(parts));
   const digest = await crypto.subtle.digest("SHA-256", text);
   return `r${encoding.toHex(new Uint8Array(digest).subarray(0, 8))}`;
-}
-
-function isOpen({ status }: Pick<ProgramRun, "status">): boolean {
-  return status === "running" || status === "waiting";
 }
 
 /** The input with the defaults of the program's schema. Throws `invalid_plan`. */

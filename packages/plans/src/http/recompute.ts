@@ -49,9 +49,7 @@ export async function planRecomputation(
   const { plain, effectsOf } = await toolsOf(plan, planner);
   const hasTool = (name: string) => Object.hasOwn(plain, name);
   for (const name of names ?? []) targets.existing(store, name);
-  const walk = new Walk(store, { syntaxes, hasTool });
-  for (const name of names ?? walk.names) walk.isMadeAgain(name);
-  const { calls, left, tainted } = walk;
+  const { calls, left, tainted } = callsFor(names, { store, syntaxes, hasTool });
   if (calls.length === 0) return { view: { calls: [], left } };
   requireLength(JSON.stringify(calls), "Name fewer variables.");
   const record = await recordOf({ ...plan, calls }, planner, { tainted });
@@ -78,74 +76,65 @@ function approvalOf(
 }
 
 interface Rules {
+  readonly store: VariableStore;
   /** The syntaxes in which the calls were written. */
   readonly syntaxes: Syntaxes;
   readonly hasTool: (name: string) => boolean;
 }
 
-class Walk {
-  readonly calls: PlanCall[] = [];
-  readonly left: { name: string; reason: string }[] = [];
-  /** True if one of the values is untrusted: a model may have written its call after it had seen untrusted content. */
-  tainted = false;
-  readonly #store: VariableStore;
-  readonly #rules: Rules;
-  readonly #infos: ReadonlyMap<string, VariableInfo>;
-  readonly #known = new Map<string, boolean>();
+/** The calls that make these values again, by default all, and the values that stay. */
+function callsFor(names: readonly string[] | undefined, { store, syntaxes, hasTool }: Rules) {
+  const all = store.list().filter(({ scope }) => scope === "conversation");
+  const infos: ReadonlyMap<string, VariableInfo> = new Map(all.map((info) => [info.name, info]));
+  const calls: PlanCall[] = [];
+  const left: { name: string; reason: string }[] = [];
+  // A model may have written the call of an untrusted value after it had seen untrusted content.
+  let tainted = false;
+  const known = new Map<string, boolean>();
   /** Names on the way to the current one, each made of the next. */
-  readonly #way = new Set<string>();
+  const way = new Set<string>();
   /** Names that are made of themselves. */
-  readonly #circular = new Set<string>();
-
-  constructor(store: VariableStore, rules: Rules) {
-    this.#store = store;
-    this.#rules = rules;
-    const infos = store.list().filter(({ scope }) => scope === "conversation");
-    this.#infos = new Map(infos.map((info) => [info.name, info]));
-  }
-
-  get names(): Iterable<string> {
-    return this.#infos.keys();
-  }
+  const circular = new Set<string>();
+  for (const name of names ?? infos.keys()) isMadeAgain(name);
+  return { calls, left, tainted };
 
   /** True if one of the calls makes it. The calls for what it is made of come first. */
-  isMadeAgain(name: string): boolean {
-    const known = this.#known.get(name);
-    if (known !== undefined) return known;
-    if (this.#way.has(name)) {
-      const way = [...this.#way];
-      for (const one of way.slice(way.indexOf(name))) this.#circular.add(one);
+  function isMadeAgain(name: string): boolean {
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    if (way.has(name)) {
+      const names = [...way];
+      for (const one of names.slice(names.indexOf(name))) circular.add(one);
       return false;
     }
-    const info = this.#infos.get(name);
-    this.#way.add(name);
+    const info = infos.get(name);
+    way.add(name);
     const sources = Object.keys(info?.madeOf ?? {}).filter((source) => source !== name);
-    const again = sources.filter((source) => this.isMadeAgain(source));
-    this.#way.delete(name);
-    const isMade = info?.stale !== undefined && this.#add(info, again);
-    this.#known.set(name, isMade);
+    const again = sources.filter((source) => isMadeAgain(source));
+    way.delete(name);
+    const isMade = info?.stale !== undefined && add(info, again);
+    known.set(name, isMade);
     return isMade;
   }
 
-  #add({ name, trusted }: VariableInfo, again: readonly string[]): boolean {
-    const info = this.#store.info(name);
-    const reason = info === undefined ? "it is gone" : this.#whyLeft(info, again);
+  function add({ name, trusted }: VariableInfo, again: readonly string[]): boolean {
+    const info = store.info(name);
+    const reason = info === undefined ? "it is gone" : whyLeft(info, again);
     if (reason !== undefined) {
-      this.left.push({ name, reason });
+      left.push({ name, reason });
       return false;
     }
     const { tool = "", input = null } = info ?? {};
     const parameters = parametersOf(tool, json.isJsonObject(input) ? input : {});
-    this.calls.push({ id: name, tool, parameters, outputPath: `$${name}`, reads: again });
-    this.tainted ||= !trusted;
+    calls.push({ id: name, tool, parameters, outputPath: `$${name}`, reads: again });
+    tainted ||= !trusted;
     return true;
   }
 
   /** Why its call cannot make the value again, or need not. */
-  #whyLeft(info: VariableInfo, again: readonly string[]): string | undefined {
+  function whyLeft(info: VariableInfo, again: readonly string[]): string | undefined {
     const { name, tool, input, madeOf = {}, stale, visibility } = info;
-    const { syntaxes, hasTool } = this.#rules;
-    if (this.#circular.has(name)) return "it is made of itself, through another value";
+    if (circular.has(name)) return "it is made of itself, through another value";
     if (visibility === "secret" || RESERVED_NAMES.includes(name)) return "no call may write it";
     if (tool === undefined || Object.hasOwn(madeOf, name))
       return "it was edited or added to after its call, or is one of several values of it";
@@ -153,14 +142,14 @@ class Walk {
     if (!hasTool(tool)) return `there is no tool ${tool}`;
     if (input === undefined || !json.isJsonObject(input))
       return "the input of its call was not kept";
-    const gone = Object.keys(madeOf).find((source) => !this.#infos.has(source));
+    const gone = Object.keys(madeOf).find((source) => !infos.has(source));
     if (gone !== undefined) return `it is made of $${gone}, which is gone`;
     const read = needsIn(input, syntaxes).flatMap(({ references }) => references);
     if (read.some((one) => one.name === "input" || one.name === "approvals"))
       return "its call reads what came with one message";
     const isNewer = Object.entries(madeOf).some(
       ([source, version]) =>
-        this.#infos.get(source)?.version !== version ||
+        infos.get(source)?.version !== version ||
         stale?.madeOf.some((newer) => newer.name === source),
     );
     if (isNewer || again.length > 0) return undefined;

@@ -312,17 +312,23 @@ function keyOf({ tool, parameters }: PlanCall, { format }: Plan): string | undef
   return isSet && typeof key === "string" ? key : undefined;
 }
 
-function faultIn({ places }: saveTargets.SaveTarget): string | undefined {
+function faultIn({ operator, places }: saveTargets.SaveTarget): string | undefined {
   if (places.length > limits.maxBatchItems) {
     return `A call writes at most ${limits.maxBatchItems} places, this one ${places.length}.`;
   }
-  const seen = new Set<string>();
+  const seen: string[] = [];
   for (const { name, path, source } of places) {
     if (name === GATES)
       return `${shown(source)} is a gate, which people open: write to another place, as †state.name.`;
+    if (name === STATE && path.some((segment) => !("key" in segment)))
+      return `${shown(source)} is in a list, and a run's state begins empty: write to a key, as †state.name.`;
     const place = name + formatPath(path);
-    if (seen.has(place)) return `${shown(source)} is named twice: remove one.`;
-    seen.add(place);
+    if (seen.includes(place)) return `${shown(source)} is named twice: remove one.`;
+    const isWithin = (one: string, other: string) =>
+      one.startsWith(other) && /^[.[]/u.test(one.slice(other.length));
+    if (operator === "all" && seen.some((one) => isWithin(one, place) || isWithin(place, one)))
+      return `${shown(source)} overlaps with another place of this call: remove one.`;
+    seen.push(place);
   }
   return undefined;
 }

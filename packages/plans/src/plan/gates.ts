@@ -16,9 +16,10 @@ export function gatesIn(
   return [...new Set([...gates.flatMap((text) => gateIn(text, syntaxes) ?? []), ...read])];
 }
 
-/** The name of the gate that a reference reads, or of which it reads a part. */
+/** The name of the gate that a reference reads, or of which it reads a part. Undefined if no URL can have the name. */
 function keyOf({ name, path: [first] }: Reference): string | undefined {
-  return name === GATES && first !== undefined && "key" in first ? first.key : undefined;
+  if (name !== GATES || first === undefined || !("key" in first)) return undefined;
+  return /^\.{0,2}$|\p{Surrogate}/u.test(first.key) ? undefined : first.key;
 }
 
 /**

@@ -28,7 +28,12 @@ export const writeAnswer = runtimeTools.runtimeTool({
   },
 });
 
-const name = z.string().min(1).max(128);
+/** A part of URLs. */
+const name = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(/^\P{Surrogate}*$/u, "must be Unicode");
 
 /** A call with its parameters beside `_tool`. */
 export const jsonCall = z
@@ -49,10 +54,7 @@ export const jsonPlan = z.strictObject({
 export const jsonPlans: PlanFormat = {
   format: "json",
   mediaTypes: ["application/json"],
-  own: {
-    plain: { [writeAnswer.name]: { inputSchema: writeAnswer.inputSchema } },
-    tools: () => [writeAnswer],
-  },
+  own: { tools: () => [writeAnswer] },
   read(text) {
     try {
       return readJsonPlan(json.parsedJson(text));

@@ -41,8 +41,6 @@ export interface PlanFormat {
   fit?(plan: Plan, tools: ToolSet): Promise<Plan>;
   /** Tools in addition to the agent's. With `isAlone`, they replace the agent's tools. */
   readonly own?: {
-    /** The unwrapped tools. Plans are checked against them. */
-    readonly plain: ToolSet;
     readonly isAlone?: boolean;
     tools(resources: RunResources): readonly runtimeTools.RuntimeTool[];
   };

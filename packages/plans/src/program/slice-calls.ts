@@ -325,7 +325,7 @@ function parametersOf(
       case "edit_variable":
         return { name: named(own["name"] ?? ""), edits: rewrite(own["edits"]) };
       case "query_variables":
-        return { sql: rewriteTables(String(rewrite(own["sql"])), named) };
+        return { sql: rewriteSql(String(own["sql"]), { rewrite, named }) };
       case "run_code": {
         const { outputs: _outputs, variables, ...code } = own;
         if (!json.isJsonArray(variables ?? null)) return code;
@@ -338,13 +338,46 @@ function parametersOf(
   return { value: parameters(), hasReferences, unwritable };
 }
 
-/** Writes the tables that a statement names without a dollar as references. Names of WITH are not variables. */
-function rewriteTables(sql: string, named: (written: Json) => Json): string {
-  return sql.replaceAll(/\b(FROM|JOIN)(\s+)([A-Za-z_]\w*)(?![\w.(])/giu, (whole, word, gap, name) =>
-    new RegExp(`\\b${name}\\b[^()]*\\bAS\\s*\\(`, "iu").test(sql)
-      ? whole
-      : `${word}${gap}${String(named(name))}`,
-  );
+/** A reference; blanks; what SQL does not read, or reads as a text; a name, quoted or not; any other character. */
+const SQL_PART =
+  /(\$\{[^}]*\}|\{\{[^}]*\}\}|[$†]\w+(?:\.\w+|\[[^\]]*\])*)|(\s+|--[^\n]*|\/\*[^]*?\*\/)|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|[\p{L}\p{N}_]+|[^]/gu;
+const SQL_DEFINITION = /\b(\w+)\s*(?:\([^()]*\)\s*)?\bAS\s*(?:(?:NOT\s+)?MATERIALIZED\s*)?\(/giu;
+/** Words that end the list of tables. */
+const AFTER_TABLES =
+  /^(?:WHERE|GROUP|ORDER|LIMIT|HAVING|WINDOW|UNION|INTERSECT|EXCEPT|SELECT|VALUES)$/u;
+
+interface SqlRewriting {
+  /** Rewrites a reference. */
+  readonly rewrite: (written: string) => Json;
+  /** Returns the reference of a table's name, or the name if it names nothing. */
+  readonly named: (written: string) => Json;
+}
+
+/** Writes the references of a statement, and the tables that it names without a dollar, as those of a plan. */
+function rewriteSql(sql: string, { rewrite, named }: SqlRewriting): string {
+  // Names of WITH are not variables.
+  const defined = new Set(Array.from(sql.matchAll(SQL_DEFINITION), ([, name]) => name));
+  /** Whether the part in each open parenthesis is a list of tables. */
+  const lists = [false];
+  let expectsTable = false;
+  let last = "";
+  return sql.replaceAll(SQL_PART, (part, reference?: string, skipped?: string, at = 0) => {
+    if (skipped !== undefined) return part;
+    const word = part.toUpperCase();
+    const isTable = expectsTable && word !== "(";
+    // `IS DISTINCT FROM` compares.
+    const isList = word === "JOIN" || (word === "FROM" && last !== "DISTINCT");
+    if (word === "(") lists.push(expectsTable);
+    if (word === ")") lists.pop();
+    if (isList || AFTER_TABLES.test(word)) lists[lists.length - 1] = isList;
+    expectsTable = isList || (lists.at(-1) === true && (word === "," || word === "("));
+    last = word;
+    if (reference !== undefined) return String(rewrite(part));
+    const name = /^["`[]/u.test(part) ? part.slice(1, -1) : part;
+    const isName = isTable && !defined.has(name) && !/^\s*[.(]/u.test(sql.slice(at + part.length));
+    const place = isName ? String(named(name)) : name;
+    return place === name ? part : place;
+  });
 }
 
 /** Collects what one source needs, and writes it as a plan. */

@@ -137,7 +137,7 @@ export async function toolsOf(
   run?: ToolsRun,
 ): Promise<PlanTools> {
   const planFormat = planFormatOf(planFormats, plan.format);
-  const { plain = {}, isAlone = false } = planFormat.own ?? {};
+  const { isAlone = false } = planFormat.own ?? {};
   const { syntaxes, order, remakes = false } = plan;
   const wrap: wraps.WrapOptions = {
     ...turnAgents.wrapOptionsFor({ ...agent, outputPath: false }),
@@ -152,15 +152,18 @@ export async function toolsOf(
   const { planTools: _, ...others } = services;
   const toolbox = await toolboxes.openToolbox(agent, wrap, { ...others, ...run?.attempt.toolbox });
   const { files } = services;
-  const own =
-    run &&
-    planFormat.own?.tools({
-      ask: (question) => run.attempt.ask(question),
-      store,
-      today: dayAt(Date.parse(run.createdAt)),
-      files,
-    });
-  const wrapped = await toolCalls.wrapRuntimeTools(own ?? [], wrap);
+  const resources = {
+    async ask(question: Parameters<Attempt["ask"]>[0]) {
+      if (run === undefined) throw new Error("A plan that is checked does not run.");
+      return run.attempt.ask(question);
+    },
+    store,
+    today: dayAt(run === undefined ? 0 : Date.parse(run.createdAt)),
+    files,
+  };
+  const own = planFormat.own?.tools(resources) ?? [];
+  const plain = Object.fromEntries(own.map(({ name, inputSchema }) => [name, { inputSchema }]));
+  const wrapped = await toolCalls.wrapRuntimeTools(run === undefined ? [] : own, wrap);
   const about = { toolNames: Object.keys(toolbox.plain), hasFiles: files !== undefined };
   const effectsOf = (name: string) => toolbox.effectsOf(name);
   return {
@@ -171,7 +174,7 @@ export async function toolsOf(
     effectsOf(call) {
       const { tool } = call;
       if (!isAlone && toolbox.get(tool) !== undefined) return effectsOf(tool);
-      const ownEffects = own?.find(({ name }) => name === tool)?.effects ?? "none";
+      const ownEffects = own.find(({ name }) => name === tool)?.effects ?? "none";
       return planFormat.effectsOf?.(call, effectsOf) ?? ownEffects;
     },
   };
@@ -256,7 +259,7 @@ interface PlanProposals {
 
 const DESCRIPTION =
   "Propose tool calls, run once approved. _outputPath †state.a names a result, †state.a.id reads it; " +
-  "†name: a variable, †input.x: given at the run, †approvals.x asks a person. _after: ids.";
+  "†name: a variable, †input.x: given at the run, †approvals.x asks a person. _after: gates.";
 
 const inputSchema = z.object({
   name: z.string().optional(),

@@ -69,7 +69,7 @@ export async function startRun(options: RunOptions, start: NewRun): Promise<Stor
   const record: RunRecord = failed
     ? recordToRetry(opened, failed)
     : { ...first, status: "running" };
-  const turn = new PlanTurn(options, plan, opened, record);
+  const turn = new PlanTurn({ ...options, plan, opened }, record);
   const writes: stores.PreparedWrite[] = [];
   try {
     const name = nameInRun(id, "input", []);
@@ -155,7 +155,7 @@ export async function resumeRun(
   if (!decisions.some(([gate]) => waitsFor(plan.plan, record, gate))) throw nothingWaits();
   const opened = await openPlan(options, plan, record);
   const continued: RunRecord = { ...record, status: "running" };
-  const turn = new PlanTurn(options, plan, opened, continued);
+  const turn = new PlanTurn({ ...options, plan, opened }, continued);
   attempt.resume(() => {
     for (const [gate, { approved }] of decisions) onTaken(gate, approved);
     events.flush();
@@ -181,7 +181,7 @@ export async function recoverRun(options: RunOptions): Promise<StoredRun> {
   } catch (thrown) {
     error ??= publicTextOf(thrown);
   }
-  const turn = new PlanTurn(options, plan, opened, record);
+  const turn = new PlanTurn({ ...options, plan, opened }, record);
   attempt.retry(options.onBegin);
   return error === undefined ? turn.run() : turn.giveUp(error);
 }
@@ -205,32 +205,28 @@ interface CancelOptions {
   readonly journal: { atomically(work: () => void): void };
 }
 
+interface PlanTurnOptions extends RunOptions {
+  readonly plan: PlanRecord;
+  /** Undefined if the plan cannot run any more. */
+  readonly opened: OpenedPlan | undefined;
+}
+
 class PlanTurn {
-  readonly #options: RunOptions;
-  readonly #plan: PlanRecord;
-  readonly #opened: OpenedPlan | undefined;
+  readonly #options: PlanTurnOptions;
   #record: RunRecord;
 
-  /** `opened`: undefined if the plan cannot run any more. */
-  constructor(
-    options: RunOptions,
-    plan: PlanRecord,
-    opened: OpenedPlan | undefined,
-    record: RunRecord,
-  ) {
+  constructor(options: PlanTurnOptions, record: RunRecord) {
     this.#options = options;
-    this.#plan = plan;
-    this.#opened = opened;
     this.#record = record;
   }
 
   async run(first?: (run: PlanRun) => Promise<void>): Promise<StoredRun> {
     // The run may have ended before the crash.
-    if (this.#opened === undefined || !isOpenRun(this.#record)) return this.#end();
-    const { attempt, onRun } = this.#options;
+    const { attempt, opened, onRun } = this.#options;
+    if (opened === undefined || !isOpenRun(this.#record)) return this.#end();
     const { store, signal, observer, keyPrefix } = attempt.context;
     const run = new PlanRun({
-      ...this.#opened,
+      ...opened,
       record: this.#record,
       store,
       keyPrefix,
@@ -255,7 +251,7 @@ class PlanTurn {
 
   /** Ends a run that cannot continue. Waiting calls do not run; the outcome of running calls is unknown. */
   async giveUp(error: string): Promise<StoredRun> {
-    const calls = closedCalls(this.#plan.plan, this.#record, error);
+    const calls = closedCalls(this.#options.plan.plan, this.#record, error);
     this.#commit(() => {
       for (const [id, state] of Object.entries(calls)) {
         if (state !== this.#record.calls[id]) this.emitCall(id, state);
@@ -267,16 +263,15 @@ class PlanTurn {
 
   /** Stores the run's result and closes the run in one commit. */
   async #end(): Promise<StoredRun> {
-    const { plans, attempt } = this.#options;
+    const { plans, attempt, plan } = this.#options;
     const { store, emit } = attempt.context;
-    const { plan } = this.#plan;
-    await commitOutcome({ plans, store, plan, record: this.#record }, (close) => {
+    await commitOutcome({ plans, store, plan: plan.plan, record: this.#record }, (close) => {
       attempt.end(() => {
         const { record, streamed } = close();
         this.#record = record;
         const { status } = record;
         const isOpen = status === "running" || status === "waiting";
-        plans.setStatus(this.#plan.id, this.#planStatus());
+        plans.setStatus(plan.id, this.#planStatus());
         emit({ type: "data-run", data: this.#shown(streamed), transient: true });
         const end = {
           status: isOpen ? "waiting" : status === "cancelled" ? "stopped" : status,
@@ -288,7 +283,7 @@ class PlanTurn {
     });
     const { id, status } = this.#record;
     const type = status === "running" ? ("run.waiting" as const) : (`run.${status}` as const);
-    this.#options.events.add({ type, run: id, plan: this.#plan.id });
+    this.#options.events.add({ type, run: id, plan: plan.id });
     const stored = plans.run(id);
     if (stored === undefined) throw new ByrefError("internal", "The run was not recorded.");
     return stored;
@@ -330,8 +325,8 @@ class PlanTurn {
 
   /** Streams the state of a call, and adds its event. */
   emitCall(call: string, { status, reason, gate, asked, output }: CallState): void {
-    const { attempt, events } = this.#options;
-    const tool = this.#plan.plan.calls.find(({ id }) => id === call)?.tool ?? "";
+    const { attempt, events, plan } = this.#options;
+    const tool = plan.plan.calls.find(({ id }) => id === call)?.tool ?? "";
     const waits = status === "waiting" ? { gate, asked } : {};
     const data = { call, tool, status, reason, output, ...waits };
     attempt.context.emit({ type: "data-call", id: call, data, transient: true });

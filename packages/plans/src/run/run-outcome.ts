@@ -22,7 +22,7 @@ import {
 } from "../../../../src/internal.ts";
 import { type Plan, type PlanOutput, toolOutputs } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
-import { type Json, formatPath, type Path } from "../../../../src/references.ts";
+import type { Json } from "../../../../src/references.ts";
 
 interface OutcomeOptions {
   readonly store: VariableStore;
@@ -42,7 +42,7 @@ interface RunOutcome {
   readonly record: RunRecord;
   /** The run's state and outputs. Handles replace values that are too large or secret. */
   readonly state: Json;
-  /** The same for the stream: handles replace all long or guarded values. */
+  /** The same for the stream: handles replace its long and guarded parts. */
   readonly streamed: Json;
 }
 
@@ -83,10 +83,12 @@ export async function prepareOutcome({ store, plan, record: given }: OutcomeOpti
     const kept = parts.map((part) => {
       return { ...part, handle: { $var: (part.written ?? part.info).name } };
     });
-    const streamed = parts.map((part) => {
-      const name = part.written?.name;
-      const handle = handleOf(part.info, part.shown, name);
-      return { ...part, shown: streamedPart(part, name), handle };
+    const streamed = parts.map(({ output, info, shown, written }) => {
+      const most = limits.maxPieceChars;
+      const isLong = shown === undefined || charsOf(shown, most) > most;
+      const isHandle = isLong || info.visibility !== "model";
+      const handle = handleOf(info, shown, written?.name);
+      return { output, shown: isHandle ? undefined : shown, handle };
     });
     return { record, state: resultOf(kept), streamed: resultOf(streamed) };
   };
@@ -298,34 +300,8 @@ interface ResultPart {
   readonly handle: Json;
 }
 
-/**
- * The streamed part of a run's result: handles, which name the place in the conversation's variable, replace long texts
- * and lists. Undefined if a handle replaces the whole part.
- */
-function streamedPart({ info, shown }: ResultPart, name: string | undefined): Json | undefined {
-  if (shown === undefined || info.visibility !== "model") return undefined;
-  const streamed = (value: Json, path: Path): Json => {
-    if (toolOutputs.isShort(value)) return value;
-    if (!json.isJsonObject(value))
-      return handleOf(toolOutputs.partInfo(info, value), value, name, path);
-    const entries = Object.entries(value);
-    return Object.fromEntries(entries.map(([key, at]) => [key, streamed(at, [...path, { key }])]));
-  };
-  // Its own handle shows it as a whole.
-  if (!toolOutputs.isShort(shown) && !json.isJsonObject(shown)) return undefined;
-  const whole = streamed(shown, []);
-  const most = limits.maxPieceChars;
-  return charsOf(whole, most) > most ? undefined : whole;
-}
-
-function handleOf(
-  info: VariableInfo,
-  value: Json | undefined,
-  name: string | undefined,
-  path: Path = [],
-): Json {
+function handleOf(info: VariableInfo, value: Json | undefined, name: string | undefined): Json {
   const shown = toolOutputs.shownResult(info, value);
   const { $var: _, ...described } = json.isObject(shown) && json.isJsonObject(shown) ? shown : {};
-  const place = name === undefined || path.length === 0 ? undefined : formatPath(path);
-  return json.compact({ $var: name, path: place, ...described });
+  return json.compact({ $var: name, ...described });
 }

@@ -44,8 +44,8 @@ describe("_after", () => {
     execute: ({ value }) => value as string,
   });
 
-  it("makes the call wait for each gate, is not passed to its tool, and shows what would run", async () => {
-    await withRuntime(planning({ ...planTools(), exact }), async (own) => {
+  it("makes the call wait for each gate, is not passed to its tool, and shows what would run", () =>
+    withRuntime(planning({ ...planTools(), exact }), async (own) => {
       const gates = ["†approvals.legal", "†approvals.money"];
       const plan = await propose(own, after(gates));
       expect(plan.calls.map(({ _after, input }) => [_after, input])).toEqual([
@@ -62,8 +62,7 @@ describe("_after", () => {
       expect(last.at(-1)).toMatchObject({ status: "done", state: { done: [1, 2] } });
       const events = await (await own.call("GET", "/conversations/c/events")).text();
       expect(events.match(/"approval.granted","run":"/g)).toHaveLength(2);
-    });
-  });
+    }));
 
   it.each(["†approvals.legal, †approvals.money", "{{approvals.legal}} {{ approvals.money }}"])(
     "makes a tag and the tags after it wait: %s",
@@ -87,8 +86,8 @@ describe("_after", () => {
 });
 
 describe("a run that waits for a gate", () => {
-  it("says so, keeps its results across an eviction, and continues when the gate opens", async () => {
-    await withRuntime(planning(), async (own) => {
+  it("says so, keeps its results across an eviction, and continues when the gate opens", () =>
+    withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       const parts = await streamed(await own.call("POST", `${ROOT}/${id}/run`));
       expect(parts.at(-1)).toMatchObject({ status: "waiting", state: { free: 1 } });
@@ -110,19 +109,17 @@ describe("a run that waits for a gate", () => {
       expect(after.filter(({ call }) => call === "free")).toEqual([]);
       expect(await variable(own, "state")).toEqual(state);
       await problemIn(await decide(own, "legal", { approved: true }), "approval_not_found");
-    });
-  });
+    }));
 
-  it("skips the calls behind the gate when it is denied, and says why", async () => {
-    await withRuntime(planning(), async (own) => {
+  it("skips the calls behind the gate when it is denied, and says why", () =>
+    withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       await runOf(own, id);
       await streamed(await decide(own, "legal", { approved: false, reason: "Not now" }));
       const plan = await planOf(own, id);
       expect([plan.status, statusesOf(plan)]).toEqual(["done", { free: "done", gated: "skipped" }]);
       expect(plan.calls[1]?.reason).toBe("approvals.legal was denied: Not now");
-    });
-  });
+    }));
 
   it("takes one of two decisions while other calls still run", async () => {
     let release: (() => void) | undefined;
@@ -160,8 +157,8 @@ describe("a run that waits for a gate", () => {
     });
   });
 
-  it("loses its variables and its gate when it is cancelled", async () => {
-    await withRuntime(planning(), async (own) => {
+  it("loses its variables and its gate when it is cancelled", () =>
+    withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       const { id: run } = await runOf(own, id);
       expect(await variable(own, `state_${run}`)).toEqual({ free: 1 });
@@ -174,11 +171,10 @@ describe("a run that waits for a gate", () => {
       ]);
       expect(own.conversation().about().status).toBe("idle");
       await problemIn(await decide(own, "legal", { approved: true }), "approval_not_found");
-    });
-  });
+    }));
 
-  it("needs the run's id if several runs wait for the gate", async () => {
-    await withRuntime(planning(), async (own) => {
+  it("needs the run's id if several runs wait for the gate", () =>
+    withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       await runOf(own, id);
       const { id: run } = await runOf(own, id);
@@ -190,8 +186,7 @@ describe("a run that waits for a gate", () => {
       await streamed(await decide(own, "legal", { approved: true, run }));
       const { runs } = await planOf(own, id);
       expect(runs.map(({ status }) => status)).toEqual(["waiting", "done"]);
-    });
-  });
+    }));
 });
 
 describe.each([
@@ -311,8 +306,8 @@ describe("a person's decisions on a run", () => {
     });
   });
 
-  it("a decision that arrives just after the run starts to wait is not lost", async () => {
-    await withRuntime(planning(), async (own) => {
+  it("a decision that arrives just after the run starts to wait is not lost", () =>
+    withRuntime(planning(), async (own) => {
       const id = await approved(own, legal);
       const { storage } = own.state;
       const real = storage.setAlarm.bind(storage);
@@ -336,11 +331,10 @@ describe("a person's decisions on a run", () => {
       const { runs } = await planOf(own, id);
       const again = await decide(own, "legal", { approved: true });
       expect([again.status, runs.map(({ status }) => status)]).toEqual([404, ["done"]]);
-    });
-  });
+    }));
 
-  it("each decision of a post counts", async () => {
-    await withRuntime(planning(), async (own) => {
+  it("each decision of a post counts", () =>
+    withRuntime(planning(), async (own) => {
       const id = await approved(own, [
         ...legal,
         { _tool: "echo", _id: "second", value: "†approvals.two", _outputPath: "†state.two" },
@@ -359,8 +353,7 @@ describe("a person's decisions on a run", () => {
       await response.text();
       const { runs } = await planOf(own, id);
       expect([response.status, runs[0]?.status]).toEqual([200, "done"]);
-    });
-  });
+    }));
 
   it("several gates open for the input that the first one showed", async () => {
     const { paid, tools } = payingPlanner();

@@ -82,6 +82,25 @@ describe("a program", () => {
     await problemIn(await runtime.ask("GET", "/programs/p"), "not_found");
   });
 
+  it("has no runs of an earlier program of its name, and one input for each key", async () => {
+    const { runtime } = programming();
+    const keyed = (input: object) => json({ input }, { "idempotency-key": "k" });
+    await kept(runtime, "p", echo(1));
+    expect((await ran(runtime, "p", keyed({}))).state).toEqual({ out: 1 });
+    await runtime.ask("DELETE", "/programs/p");
+    await kept(runtime, "p", echo("†input.value"));
+    expect((await ran(runtime, "p", keyed({ value: 2 }))).state).toEqual({ out: 2 });
+    await kept(runtime, "p", echo(3));
+    const old = json({ input: { value: 2 }, version: 2 }, { "idempotency-key": "k" });
+    await problemIn(await runtime.ask("POST", "/programs/p/runs", old), "idempotency_mismatch");
+    // Newer runs have taken its place in the history: agentruntimecontrolprotocol/swift-sdk#72.
+    runtime.directoryNamed().sql.run(`DELETE FROM program_run`);
+    const other = await runtime.ask("POST", "/programs/p/runs", keyed({ value: 3 }));
+    await problemIn(other, "idempotency_mismatch");
+    runtime.directoryNamed().sql.run(`DELETE FROM program_run`);
+    expect((await ran(runtime, "p", keyed({ value: 2 }))).state).toEqual({ out: 2 });
+  });
+
   it("needs approval for each run; the list shows it after the decision", async () => {
     const { runtime, paid } = programming();
     const calls = [{ _tool: "pay", amount: 5, _outputPath: "†state.paid" }];

@@ -2,9 +2,8 @@ import { describe, expect, it } from "vitest";
 import { json } from "../../../../test/support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
 import type { PlanView } from "../../src/http/plan-view.ts";
-import { planning, planOf, planTools, runOf, streamed } from "../../../../test/support/planning.ts";
+import { planning, planOf, planTools, runOf } from "../../../../test/support/planning.ts";
 import { chunksIn } from "../../../../test/support/turn-client.ts";
-import type { Json } from "../../../../src/value/json.ts";
 
 const ROOT = "/conversations/c/plans";
 
@@ -34,7 +33,7 @@ describe("a plan that a model proposes", () => {
       expect(plan).toMatchObject({ name: "Both", status: "proposed", agent: "planner" });
       const shown = await planOf(own, plan?.id ?? "");
       expect(shown.calls.map(({ input }) => input)).toEqual([
-        { value: 7 },
+        { value: "†orders[0]" },
         { value: "†state.one" },
       ]);
       const told = chunks.find(({ type }) => type === "tool-output-available");
@@ -111,46 +110,35 @@ describe("a plan that a model proposes", () => {
 });
 
 const SET = { _tool: "set_variable", _id: "set", name: "state.x", value: 1 };
+const needsInput = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
 
-function propose(own: OwnRuntime, query: string, plan: Json): Promise<Response> {
-  return own.call("POST", `${ROOT}${query}`, json(plan));
-}
-
-async function plansIn(own: OwnRuntime): Promise<unknown> {
-  const { plans } = await (await own.call("GET", ROOT)).json<{ plans: { status: string }[] }>();
-  return plans.map(({ status }) => status);
-}
-
-describe("a plan that is proposed with ?run=true", () => {
-  it("is approved and run, and streams its run", () =>
-    withRuntime(planning({}), async (own) => {
-      const response = await propose(own, "?run=true", { calls: [SET] });
-      expect(response.status).toBe(200);
-      const parts = await streamed(response);
-      expect(parts.at(-1)).toMatchObject({ type: "data-run", status: "done", state: { x: 1 } });
-      expect(await plansIn(own)).toEqual(["done"]);
-    }));
-
-  it("is neither stored nor run if there are findings", () =>
-    withRuntime(planning({}), async (own) => {
-      const response = await propose(own, "?run=true", { calls: [SET, { _tool: "nope" }] });
-      expect(response.status).toBe(422);
-      expect(await response.json()).toMatchObject({ findings: [{ code: "unknown_tool" }] });
-      expect(await plansIn(own)).toEqual([]);
-    }));
-
-  it("waits for approval if it needs an input", () =>
-    withRuntime(planning({}), async (own) => {
-      const input = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
-      const response = await propose(own, "?run=true", { input, calls: [SET] });
-      expect([response.status, await plansIn(own)]).toEqual([422, ["proposed"]]);
-      expect(await response.json()).toMatchObject({ code: "invalid_plan" });
-    }));
-
-  it("is only proposed with ?run=false; other values are refused", () =>
-    withRuntime(planning({}), async (own) => {
-      expect((await propose(own, "?run=false", { calls: [SET] })).status).toBe(201);
-      expect((await propose(own, "?run=yes", { calls: [SET] })).status).toBe(400);
-      expect(await plansIn(own)).toEqual(["proposed"]);
-    }));
-});
+it.each<[string, string, object, number, string, readonly string[]]>([
+  [
+    "is approved and run, and streams",
+    "true",
+    {},
+    200,
+    '"status":"done","state":{"x":1}',
+    ["done"],
+  ],
+  [
+    "is not stored with findings",
+    "true",
+    { calls: [SET, { _tool: "a" }] },
+    422,
+    "unknown_tool",
+    [],
+  ],
+  ["waits if it needs an input", "true", { input: needsInput }, 422, "invalid_plan", ["proposed"]],
+  ["is only proposed", "false", {}, 201, '"proposed"', ["proposed"]],
+  ["is refused", "yes", {}, 400, "bad_request", []],
+])("a plan that %s with ?run=%s", (...[, run, more, status, text, statuses]) =>
+  withRuntime(planning({}), async (own) => {
+    const response = await own.call("POST", `${ROOT}?run=${run}`, json({ calls: [SET], ...more }));
+    expect([response.status, await response.text()]).toEqual([
+      status,
+      expect.stringContaining(text),
+    ]);
+    expect((await plansOf(own)).map((plan) => plan.status)).toEqual(statuses);
+  }),
+);

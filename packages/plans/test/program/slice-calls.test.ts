@@ -169,31 +169,6 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    name: "tables of a query, with and without a dollar",
-    steps: [
-      list,
-      call(
-        "query_variables",
-        {
-          sql: "WITH t AS (SELECT 1) SELECT * FROM $orders JOIN orders o, t WHERE sum > $orders[0].sum",
-          saveAs: "best",
-        },
-        "best",
-      ),
-    ],
-    from: { name: "best" },
-    calls: [
-      ["list_orders", { status: "paid" }, "†state.orders"],
-      [
-        "query_variables",
-        {
-          sql: "WITH t AS (SELECT 1) SELECT * FROM †state.orders JOIN †state.orders o, t WHERE sum > †state.orders[0].sum",
-        },
-        "†state.best",
-      ],
-    ],
-  },
-  {
     name: "code that returns, and code that assigns",
     steps: [
       list,
@@ -293,6 +268,26 @@ describe("the calls that led to a value", () => {
     expect(slice.inputs).toEqual(expected.inputs ?? []);
     expect(slice.variables).toEqual(expected.variables ?? []);
     expect(new Set(slice.calls.map(({ id }) => id)).size).toBe(slice.calls.length);
+  });
+
+  it.each([
+    ["FROM $orders JOIN orders o, t", "FROM †state.orders JOIN †state.orders o, t"],
+    ["x FROM t, orders WHERE a IN (1, orders)", "x FROM t, †state.orders WHERE a IN (1, orders)"],
+    ["FROM (SELECT 1), orders", "FROM (SELECT 1), †state.orders"],
+    ["FROM (orders JOIN `orders`)", "FROM (†state.orders JOIN †state.orders)"],
+    ['FROM "orders", [orders]', "FROM †state.orders, †state.orders"],
+    ["WITH orders(a) AS (SELECT 1) SELECT a FROM orders", undefined],
+    ["FROM main.orders JOIN orders(1)", undefined],
+    ["FROM t WHERE a IS DISTINCT FROM orders ORDER BY a, orders", undefined],
+    // mapnik/mapnik#2718, haroya01/query-audit#112: texts and comments stay.
+    ["'from orders' /* from orders */ FROM t -- from orders", undefined],
+    ["'$orders', '''from $orders'", undefined],
+    [`x > $orders[0]["a b"] FROM $orders`, `x > †state.orders[0]["a b"] FROM †state.orders`],
+  ])("have the tables of a query as references: %s", (written, rewritten = written) => {
+    const query = call("query_variables", { sql: `SELECT 0, ${written} -- $orders` }, "best");
+    const options = { ...KNOWN, isKnown: () => false };
+    const { calls } = sliceCalls([list, query], { name: "best" }, options);
+    expect(calls.at(-1)?.parameters).toEqual({ sql: `SELECT 0, ${rewritten} -- $orders` });
   });
 
   it.each<[string, Syntaxes]>([
