@@ -36,11 +36,15 @@ export function clientResult({ received, output, info, inlineChars }: SavedResul
       _meta: { ...received._meta, ...metaOf(info) },
     };
   }
-  const { content, ...rest } = handleResult(output, info);
+  const handle = handleResult(output, info);
   const failed = received?.isError === true ? { isError: true } : {};
-  const beside =
-    isGuarded || received === undefined ? [] : besideHandle(received, { info, inlineChars });
-  return { ...rest, ...failed, content: [...content, ...beside] };
+  if (isGuarded || received === undefined) return { ...handle, ...failed };
+  const { _meta: given } = withoutVariable(received);
+  return {
+    ...failed,
+    content: [...handle.content, ...besideHandle(received, { info, inlineChars })],
+    ...((given ?? handle._meta) && { _meta: { ...given, ...handle._meta } }),
+  };
 }
 
 /**
@@ -125,7 +129,7 @@ function metaOf({ name, version }: VariableInfo) {
   return { [VARIABLE_META]: { name, version } };
 }
 
-/** Returns a server's failure without the name of a variable, which only results that were kept have. */
+/** Returns a server's result without the name of a variable, which only the gateway gives. */
 function withoutVariable(result: CallToolResult): CallToolResult {
   if (result._meta?.[VARIABLE_META] === undefined) return result;
   const { [VARIABLE_META]: _variable, ...meta } = result._meta;

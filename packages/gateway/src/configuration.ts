@@ -77,7 +77,9 @@ export function readGateway(text: string, environment: Environment, project?: st
   const all = project === undefined ? read : at(read, "projects", project);
   const given = at(all, "mcpServers") ?? at(all, "servers");
   if (given === undefined) throw bad('It has neither "mcpServers" nor "servers".');
-  if (!json.isObject(given)) throw bad("Its servers are not an object of servers by name.");
+  // A parser makes `__proto__` the prototype.
+  if (!json.isObject(given) || Object.getPrototypeOf(given) !== Object.prototype)
+    throw bad('Its servers are not an object of servers by name, which cannot be "__proto__".');
   const servers = Object.entries(given).flatMap(([name, value]) =>
     serversFrom(name, value, environment),
   );
@@ -253,8 +255,8 @@ export function redactTexts<Value extends object>(
 ): Value {
   const texts = (_key: string, inner: unknown) =>
     typeof inner === "string" ? redact(inner) : inner;
-  // Only texts change.
-  return JSON.parse(JSON.stringify(value), texts) as Value;
+  // Only texts change: numbers keep their digits.
+  return json.parsedJson(JSON.stringify(value, texts)) as Value;
 }
 
 /** What stands for another text: `${…}`. */

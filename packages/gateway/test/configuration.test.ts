@@ -113,7 +113,14 @@ describe("the configuration of the gateway", () => {
 
   it.each([
     ["{}", 'It has neither "mcpServers" nor "servers".'],
-    ['{"mcpServers": []}', "Its servers are not an object of servers by name."],
+    [
+      '{"mcpServers": []}',
+      'Its servers are not an object of servers by name, which cannot be "__proto__".',
+    ],
+    [
+      '{"servers": {"__proto__": {"command": "x"}}}',
+      'Its servers are not an object of servers by name, which cannot be "__proto__".',
+    ],
     ["nonsense", "Line 1, column 1 is not JSON: invalid symbol."],
     ['{\n  "mcpServers": ]}', "Line 2, column 17 is not JSON: value expected."],
     ['{\n"a": 1\n"b": 2\n}\n', "Line 3, column 1 is not JSON: comma expected."],
