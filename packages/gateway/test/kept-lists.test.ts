@@ -193,6 +193,17 @@ describe("the list of a server, by time", () => {
       expect(await all.lists.toolsOf(all.upstream)).toBe(NEW);
     });
 
+    // browseros-ai/BrowserOS#1005, microsoft/aspire#14375.
+    it("although they have not is asked, and nothing is announced", async () => {
+      const all = listsOf([after(5, NEW), after(5, listOf("new"))]);
+      asked(all);
+      await pass(5);
+      all.lists.renew(all.upstream);
+      await pass(5);
+      expect(all.tools).toHaveBeenCalledTimes(2);
+      expect(all.onToolsChanged).not.toHaveBeenCalled();
+    });
+
     it("during the request for them is asked once more", async () => {
       const all = listsOf([after(5, OLD), after(5, NEW)]);
       asked(all);

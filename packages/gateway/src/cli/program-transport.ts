@@ -10,6 +10,7 @@ import {
   getDefaultEnvironment,
 } from "@modelcontextprotocol/client/stdio";
 import { ByrefError } from "../../../../src/errors.ts";
+import { withoutMark } from "../configuration.ts";
 import * as limits from "../gateway-limits.ts";
 import { inPlaceOf, messageIn } from "../../../mcp/src/mcp-fetch.ts";
 import { StringDecoder } from "node:string_decoder";
@@ -144,6 +145,8 @@ export class MessageBuffer extends ReadBuffer {
   #held: Buffer[] = [];
   #bytes = 0;
   #lines = Buffer.alloc(0);
+  /** Messages of a batch, which versions before 2025-06-18 have. */
+  #batch: Iterator<unknown> = [].values();
 
   /** Throws `limit_exceeded` for a message of more than `maxGatewayMessageBytes`. */
   override append(chunk: Buffer): void {
@@ -162,18 +165,22 @@ export class MessageBuffer extends ReadBuffer {
 
   /** Skips what is no JSON. Throws for a message that the protocol does not have. */
   override readMessage(): JSONRPCMessage | null {
-    for (let end = this.#lines.indexOf("\n"); end >= 0; end = this.#lines.indexOf("\n")) {
-      const message = messageIn(this.#lines.toString("utf8", 0, end));
-      this.#lines = this.#lines.subarray(end + 1);
+    for (;;) {
+      const { value: message } = this.#batch.next();
       if (message !== undefined) return inPlaceOf(message) ?? parsed(message);
+      const end = this.#lines.indexOf("\n");
+      if (end < 0) return null;
+      // Programs on Windows begin with a byte order mark.
+      this.#batch = [messageIn(withoutMark(this.#lines.toString("utf8", 0, end)))].flat().values();
+      this.#lines = this.#lines.subarray(end + 1);
     }
-    return null;
   }
 
   override clear(): void {
     this.#held = [];
     this.#bytes = 0;
     this.#lines = Buffer.alloc(0);
+    this.#batch = [].values();
   }
 }
 
