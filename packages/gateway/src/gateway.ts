@@ -111,6 +111,8 @@ export class Gateway {
   readonly client = new ClientOfGateway();
   readonly log: (line: string) => void;
   readonly state: GatewayState;
+  /** The addresses that clients watch, for each connection. */
+  readonly watched = new Set<ReadonlyMap<string, unknown>>();
   /** The calls that wait for an answer, of all connections. */
   readonly waiting = new WaitingCalls();
   readonly prompts: ReturnType<typeof offeredPrompts> = offeredPrompts(this);
@@ -371,7 +373,8 @@ export class Gateway {
       if (!wasSent(error) || !runsOnce(tool)) throw error;
       throw unknownOutcome(tool.name, `Server ${upstream.server.name} gave no answer`);
     });
-    running.received = received;
+    const content = received.content.map((part) => this.resources.withAddress(part, upstream));
+    running.received = { ...received, content };
     if (received.isError !== true) return savedValue(received);
     const isGuarded = (running.call.visibility ?? "model") !== "model";
     if (!isGuarded && isLongFailure(received)) return savedFailure(received);

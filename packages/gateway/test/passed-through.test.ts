@@ -8,7 +8,11 @@ import {
 } from "@modelcontextprotocol/server";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
+import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
+import { gatewayServer } from "../src/gateway-server.ts";
+import type { Gateway } from "../src/gateway.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
+import { RawServer } from "../../../test/support/raw-server.ts";
 import { slow } from "../../../test/support/slow.ts";
 
 const EMPTY = z.object({});
@@ -91,6 +95,7 @@ it("lines of a server's log reach the client whose call is running, from the lev
 /** Creates a server with one resource and one prompt, which can change. */
 function changing() {
   const open: Server[] = [];
+  const ended: string[] = [];
   const make = () => {
     const server = new McpServer(
       { name: "changing", version: "1" },
@@ -107,16 +112,24 @@ function changing() {
     server.registerPrompt("greet", { argsSchema: z.object({}) }, () => ({
       messages: [{ role: "user", content: { type: "text", text: "Greet." } }],
     }));
-    const watched: string[] = [];
-    server.server.setRequestHandler("resources/subscribe", ({ params }) => {
-      watched.push(params.uri);
+    server.server.setRequestHandler("resources/subscribe", () => ({}));
+    server.server.setRequestHandler("resources/unsubscribe", ({ params }) => {
+      ended.push(params.uri);
       return {};
     });
-    server.server.setRequestHandler("resources/unsubscribe", () => ({}));
     open.push(server.server);
     return server;
   };
-  return { open, make };
+  return { open, make, ended };
+}
+
+/** Connects another client. */
+async function connected(gateway: Gateway): Promise<Client> {
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  await gatewayServer(gateway, "legacy").connect(far);
+  const client = new Client({ name: "other", version: "1" });
+  await client.connect(near);
+  return client;
 }
 
 describe("changes at a server", () => {
@@ -134,10 +147,22 @@ describe("changes at a server", () => {
     await open[0]?.sendResourceUpdated({ uri: "test://other" });
     await client.unsubscribeResource({ uri: "test://page" });
     await open[0]?.sendResourceUpdated({ uri: "test://page" });
-    await expect(client.subscribeResource({ uri: "test://nothing" })).rejects.toThrow(
-      "There is no",
-    );
+    await expect(client.subscribeResource({ uri: "ui://nothing" })).rejects.toThrow("There is no");
     expect(updated).toEqual(["test://page"]);
+  });
+
+  // DonaldMurillo/gofastr#296, modelcontextprotocol/servers#4798.
+  it("are sent by the server as long as one of the clients watches the resource", async () => {
+    const { make, ended } = changing();
+    const { client, gateway } = await startGateway([{ name: "changing", make }]);
+    const others = await Promise.all([1, 2].map(() => connected(gateway)));
+    const uri = "test://page";
+    for (const one of [client, ...others]) await one.subscribeResource({ uri });
+    await client.unsubscribeResource({ uri });
+    await others[0]?.close();
+    expect(ended).toEqual([]);
+    await others[1]?.unsubscribeResource({ uri });
+    expect(ended).toEqual([uri]);
   });
 
   it("of its lists reach all clients", slow, async () => {
@@ -196,6 +221,50 @@ describe.each(["modern", "legacy"] as const)("resources of several servers, %s,"
     expect(await read(own)).toEqual([[own, "two: file:///pages/7"]]);
     expect(await read(uris[2] ?? "")).toEqual([[uris[2], "the third: file:///readme"]]);
     await expect(read("byref://servers/four/file:///readme")).rejects.toThrow("There is no");
+  });
+});
+
+/** Creates a server whose results and prompts name resources that no list has. */
+const linking = (name: string) => ({
+  name,
+  make: () => {
+    const link = { type: "resource_link", uri: "report://7", name: "report" };
+    const resource = { uri: `${name}://page`, text: "" };
+    const content = [link, { type: "resource", resource }];
+    return new RawServer({
+      "tools/list": () => ({ tools: [{ name: "act", inputSchema: { type: "object" } }] }),
+      "tools/call": () => ({ content }),
+      "prompts/list": () => ({ prompts: [{ name: "ask" }] }),
+      "prompts/get": () => ({ messages: content.map((part) => ({ role: "user", content: part })) }),
+      "resources/read": ({ uri }) => ({ contents: [{ uri, text: `${name}'s` }] }),
+    });
+  },
+});
+
+// mcp-hangar/mcp-hangar#1021, google-gemini/gemini-cli#28128.
+describe("a resource that no list has", () => {
+  it("is read from the server whose result or prompt names it", async () => {
+    const { client, call } = await startGateway([linking("one"), linking("two")]);
+    const read = async (uri: string) => (await client.readResource({ uri })).contents;
+    await expect(read("report://7")).rejects.toThrow("There is no resource report://7.");
+    const { messages } = await client.getPrompt({ name: "two__ask" });
+    const { content } = await call("act");
+    const named = [...messages.map((message) => message.content), ...content].map((part) => {
+      if (part.type === "resource_link") return part.uri;
+      return part.type === "resource" ? part.resource.uri : "";
+    });
+    const other = "byref://servers/one/report://7";
+    expect(named).toEqual(["report://7", "two://page", other, "one://page"]);
+    const texts = await Promise.all(named.map(read));
+    expect(texts).toEqual(
+      named.map((uri, index) => [{ uri, text: index < 2 ? "two's" : "one's" }]),
+    );
+  });
+
+  it("is read from the only server, also after a restart", async () => {
+    const { client } = await startGateway([linking("one")]);
+    const { contents } = await client.readResource({ uri: "report://8" });
+    expect(contents).toEqual([{ uri: "report://8", text: "one's" }]);
   });
 });
 
