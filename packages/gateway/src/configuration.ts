@@ -211,7 +211,7 @@ function fill(text: string, environment: Environment, missing: Set<string>): str
     const [, prefix, name = "", otherwise] = VARIABLE.exec(inner) ?? [];
     const own = Object.hasOwn(environment, name) ? environment[name] : undefined;
     const ofClient = OF_CLIENTS.test(inner) ? environment[passedAs(inner)] : undefined;
-    const value = ofClient ?? own ?? otherwise;
+    const value = ofClient ?? own ?? (otherwise && fill(otherwise, environment, missing));
     // `${file}` may be a shell's or another client's.
     const isNeeded = prefix !== undefined || IN_CAPITALS.test(name);
     if (value === undefined && isNeeded) missing.add(name);
@@ -259,8 +259,8 @@ export function redactTexts<Value extends object>(
   return json.parsedJson(JSON.stringify(value, texts)) as Value;
 }
 
-/** What stands for another text: `${…}`. */
-const PLACEHOLDER = /\$\{([^}]+)\}/gu;
+/** What stands for another text: `${…}`, also `${NAME:-${OTHER}}`. */
+const PLACEHOLDER = /\$\{((?:[^{}]|\{[^{}]*\})+)\}/gu;
 
 /** Variables that clients fill in from their own files: `input:key`, `workspaceFolder`, `env:NAME`. */
 const OF_CLIENTS =
@@ -272,11 +272,10 @@ const OF_CLIENTS =
  */
 export function clientVariablesIn(texts: readonly string[]): Readonly<Record<string, string>> {
   const all = texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)]);
-  return Object.fromEntries(
-    all.flatMap(([written, name = ""]) =>
-      OF_CLIENTS.test(name) ? [[passedAs(name), written]] : [],
-    ),
+  const passed = all.flatMap(([written, name = ""]) =>
+    OF_CLIENTS.test(name) ? [[passedAs(name), written]] : Object.entries(clientVariablesIn([name])),
   );
+  return Object.fromEntries(passed);
 }
 
 /** Names must differ in more than case, because Windows ignores case. */

@@ -51,6 +51,12 @@ describe("the configuration of the gateway", () => {
     ["${env:http_proxy:-none}", "none"],
     ["${workspaceFolder:-.}", "."],
     ["${TWICE}", "${lower_case}"],
+    // anthropics/claude-code#25563.
+    ["${lower_case:-${HOME}/x}/y", "/l/y"],
+    ["${NONE:-${HOME}/x}/y", "/home/me/x/y"],
+    ["${NONE:-${NONE:-/z}}/y", "/z/y"],
+    ["${NONE:-{}} ${NONE:-}", "{} "],
+    ["${lower_case ${lower_case}", "${lower_case /l"],
     ["${input:key} ${workspaceFolder}/x", "${input:key} ${workspaceFolder}/x"],
     // A shell's, another client's, and names that objects have.
     ["${file}", "${file}"],
@@ -211,6 +217,9 @@ describe("variables that the client fills in", () => {
 
   it("exclude those that the gateway or a shell fills in", () => {
     expect(clientVariablesIn(["${TOKEN} ${env:TOKEN:-none} ${lower} $HOME $(pwd)"])).toEqual({});
+    expect(clientVariablesIn(["${DIR:-${workspaceFolder}/x}"])).toEqual({
+      BYREF_WORKSPACEFOLDER: "${workspaceFolder}",
+    });
   });
 });
 

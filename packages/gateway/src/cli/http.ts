@@ -107,9 +107,8 @@ export class HttpSessions {
       this.#open.set(id, session);
       return answerIn(session, request, options);
     }
-    // Requests after the first, and all of newer clients, name their version.
-    const isFirst = request.method === "POST" && !request.headers.has("mcp-protocol-version");
-    if (!isFirst || !isInitializeRequest(options.parsedBody)) return undefined;
+    // Newer clients have no such request.
+    if (request.method !== "POST" || !isInitializeRequest(options.parsedBody)) return undefined;
     return (await this.#begin()).handleRequest(request, options);
   }
 
