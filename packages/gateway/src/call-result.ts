@@ -257,7 +257,7 @@ export class CallResults {
       charactersReceived: received === undefined ? (info?.bytes ?? 0) : contentChars(received),
       charactersSent: contentChars(result),
       referenceCharacters: authoredChars,
-      bytesByReference: resolvedChars + values.reduce<number>(addMoreBytes, 0),
+      bytesByReference: resolvedChars + values.map(moreBytesOf).reduce((a, b) => a + b, 0),
       recovered: Number(result.isError !== true && this.#toCorrect.delete(definition.name)),
     });
     return result;
@@ -288,11 +288,8 @@ export class CallResults {
   }
 }
 
-/** Adds the bytes of a value as JSON in UTF-8 that it has more than characters. */
-function addMoreBytes(sum: number, value: unknown): number {
-  if (typeof value === "string") return sum + encoding.byteLength(value) - value.length;
-  if (value instanceof Uint8Array) return sum;
-  if (Array.isArray(value)) return value.reduce<number>(addMoreBytes, sum);
-  if (!json.isObject(value)) return sum;
-  return Object.entries(value).flat().reduce<number>(addMoreBytes, sum);
+/** Returns how many bytes a value as JSON in UTF-8 has more than characters. */
+function moreBytesOf(value: unknown): number {
+  const text = value instanceof Uint8Array ? "" : JSON.stringify(value);
+  return encoding.byteLength(text) - text.length;
 }

@@ -200,12 +200,12 @@ it.each([
   ],
   [
     { alwaysAllow: ["get"] },
-    [/asks again .* write "alwaysAllow": \["get"\] into .* all servers\.$/u],
+    [/its "alwaysAllow" .* asks again .* write "alwaysAllow": \["get"\] into .* all servers\.$/u],
   ],
   [{ trust: true }, [/^shop: .* write "trust": true into /u]],
   [{ trust: false, alwaysAllow: [], autoApprove: [] }, []],
   // can1357/oh-my-pi#5774.
-  [{ timeout: 300 }, [/^shop: its "timeout" does not apply .* write "timeout": 300 into /u]],
+  [{ timeout: 300 }, [/^shop: its "timeout" .* waits .* write "timeout": 300 into /u]],
 ])("wrapping says what becomes of %j", (keys, notes) => {
   const file = written("mcp.json", {
     mcpServers: { shop: "url" in keys ? keys : { command: "shop", ...keys } },

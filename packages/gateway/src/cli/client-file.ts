@@ -333,25 +333,26 @@ export function notesOn(name: string, entry: unknown, copy: string): readonly st
   return [...notesOnAddress(name, entry, copy), ...notesOnTools(name, entry, copy)];
 }
 
-/** Keys that let tools run without a question: Roo, Cline and Kiro, Gemini CLI. */
-const APPROVALS = ["alwaysAllow", "autoApprove", "trust"];
+const ASKS = "asks again before it runs tools that it allowed";
+/** Keys that only the client reads, and what it does without: Roo; Cline and Kiro; Gemini CLI; all of them. */
+const WITHOUT_KEYS = {
+  alwaysAllow: ASKS,
+  autoApprove: ASKS,
+  trust: ASKS,
+  timeout: "waits for tools as long as it does without it",
+};
 
 function notesOnTools(name: string, entry: unknown, copy: string): readonly string[] {
   const filters = Object.keys(filtersIn(entry)).map(
     (key) => `${name}: its "${key}" applies behind the gateway, too; change it in ${copy}.`,
   );
   const { ...all } = json.isObject(entry) ? entry : {};
-  const approvals = APPROVALS.filter((key) => isSet(all[key])).map((key) => {
+  const keys = Object.entries(WITHOUT_KEYS).flatMap(([key, does]) => {
     const line = `"${key}": ${JSON.stringify(all[key])}`;
-    return `${name}: the client asks again before it runs tools that "${key}" allowed. To change that, write ${line} into the gateway's entry, where it counts for the tools of all servers.`;
+    const note = `${name}: its "${key}" does not apply behind the gateway: the client ${does}. To change that, write ${line} into the gateway's entry, where it counts for the tools of all servers.`;
+    return isSet(all[key]) ? [note] : [];
   });
-  const { timeout } = all;
-  const waits = isSet(timeout)
-    ? [
-        `${name}: its "timeout" does not apply to the gateway's tools. To change how long the client waits, write "timeout": ${JSON.stringify(timeout)} into the gateway's entry, where it counts for the tools of all servers.`,
-      ]
-    : [];
-  return [...filters, ...approvals, ...waits];
+  return [...filters, ...keys];
 }
 
 function isSet(value: unknown): boolean {
