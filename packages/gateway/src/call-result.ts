@@ -189,14 +189,18 @@ function mediaIn(part: unknown) {
   if (!json.isObject(part)) return undefined;
   const { type, data, mimeType, resource } = part;
   if ((type === "image" || type === "audio") && typeof data === "string")
-    return { key: "data", data, mimeType: typeOf(mimeType) };
+    return mediaOf("data", data, mimeType);
   if (type !== "resource" || !json.isObject(resource) || typeof resource.blob !== "string")
     return undefined;
-  return { key: "resource.blob", data: resource.blob, mimeType: typeOf(resource.mimeType) };
+  return mediaOf("resource.blob", resource.blob, resource.mimeType);
 }
 
-function typeOf(mimeType: unknown): string {
-  return typeof mimeType === "string" ? characters.clip(mimeType, 100) : "unknown type";
+function mediaOf(key: string, data: string, type: unknown) {
+  return {
+    key,
+    data,
+    mimeType: typeof type === "string" ? characters.clip(type, 100) : "unknown type",
+  };
 }
 
 function isSmallImage(part: ContentBlock): boolean {
@@ -266,7 +270,7 @@ export class CallResults {
   failed(tool: string, { code, message }: CallFailure): CallToolResult {
     const result = failedResult(code, message);
     const charactersSent = contentChars(result);
-    const isWrong = WRONG_REFERENCES.has(code);
+    const isWrong = WRONG_REFERENCES.includes(code);
     if (isWrong) this.#toCorrect.add(tool);
     this.#statistics.add({ calls: 1, charactersSent, wrongReferences: Number(isWrong) });
     return result;

@@ -286,12 +286,8 @@ function passedAs(name: string): string {
   return `BYREF_${letters}${isPlain ? "" : `_${encoding.toHex(new TextEncoder().encode(name))}`}`;
 }
 
-/** Which tools of a server are offered, as a client's entry says. */
-export interface ToolFilter {
-  /** A tool has to be in each of these lists. */
-  readonly only: readonly (readonly string[])[];
-  readonly not: readonly string[];
-}
+/** Which tools of a server are offered: lists of names by the keys of a client's entry. */
+export type ToolFilter = Readonly<Record<string, readonly string[]>>;
 
 /** Roo, Kiro, Windsurf; Gemini CLI. */
 const WITHOUT = ["disabledTools", "excludeTools"];
@@ -305,20 +301,19 @@ export function filtersIn(entry: unknown): Readonly<Record<string, unknown>> {
 }
 
 export function filterOf(entry: unknown): ToolFilter | undefined {
-  const filters = filtersIn(entry);
-  const listsOf = (keys: readonly string[]) => keys.map((key) => filters[key]).filter(isTexts);
-  // Gemini CLI ignores what follows a name in brackets; Copilot writes a star for all.
-  const only = listsOf(ONLY).map((names) => names.map((name) => name.replace(/\(.*/su, "")));
-  const filter = {
-    only: only.filter((names) => !names.includes("*")),
-    not: listsOf(WITHOUT).flat(),
-  };
-  return filter.only.length + filter.not.length === 0 ? undefined : filter;
+  const lists = Object.entries(filtersIn(entry)).flatMap(([key, names]) =>
+    isTexts(names) ? [[key, names] as const] : [],
+  );
+  return lists.length === 0 ? undefined : Object.fromEntries(lists);
 }
 
+/** True for a tool that is in each list, and in none of those of tools that are left out. */
 export function isAllowed(filter: ToolFilter | undefined, tool: string): boolean {
-  const { only = [], not = [] } = filter ?? {};
-  return only.every((names) => names.includes(tool)) && !not.includes(tool) && !not.includes("*");
+  return Object.entries(filter ?? {}).every(([key, names]) => {
+    if (WITHOUT.includes(key)) return !names.includes(tool) && !names.includes("*");
+    // Gemini CLI ignores what follows a name in brackets; Copilot writes a star for all.
+    return names.some((name) => name === "*" || name.replace(/\(.*/su, "") === tool);
+  });
 }
 
 function isTexts(value: unknown): value is readonly string[] {

@@ -22,7 +22,7 @@ export class GatewayState {
   readonly approvals: policies.ApprovalLedger<string>;
   readonly #sql: sqlRows.Sql;
   readonly #meta: Meta;
-  readonly #options: Required<GatewayStateOptions>;
+  readonly #options: Required<Omit<GatewayStateOptions, "prepareMeta">>;
   readonly #ending = new Set<() => void>();
   #isEnded = false;
 
@@ -32,11 +32,9 @@ export class GatewayState {
     this.#options = {
       owner: { id, isAlive: (other) => other === id },
       log: () => undefined,
-      prepareMeta: () =>
-        sql.run("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"),
       ...options,
     };
-    this.#meta = metaIn(sql, this.#options.prepareMeta);
+    this.#meta = metaIn(sql, options.prepareMeta);
     this.taint = new LastingTaint(this.#meta);
     this.approvals = new policies.ApprovalLedger(questionsIn(sql));
   }
@@ -158,17 +156,24 @@ function questionsIn(sql: sqlRows.Sql): policies.Questions<string> {
 
 type Meta = ReturnType<typeof metaIn>;
 
-/** Texts by keys, of which the first stays. */
-function metaIn(sql: sqlRows.Sql, prepare: () => void) {
+const META = "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)";
+
+/** Texts by keys. `prepare`: creates their table if it is missing. */
+export function metaIn(sql: sqlRows.Sql, prepare: () => void = () => sql.run(META)) {
   return {
     get(key: string): string | undefined {
       if (!sqlRows.hasTable(sql, "meta")) return undefined;
       const row = sqlRows.firstRow(sql, `SELECT value FROM meta WHERE key = ?`, key);
       return row && sqlRows.textIn(row, "value");
     },
+    /** Keeps an earlier text. */
     add(key: string, value: string): void {
       prepare();
       sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)`, key, value);
+    },
+    set(key: string, value: string): void {
+      prepare();
+      sql.run(`INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)`, key, value);
     },
   };
 }
@@ -240,9 +245,5 @@ export const NO_COUNTS = {
 };
 
 /** The codes with which a call fails because of what was written for a reference. */
-export const WRONG_REFERENCES: ReadonlySet<string> = new Set([
-  "path_not_found",
-  "variable_not_found",
-  "variable_evicted",
-  "bad_path",
-]);
+export const WRONG_REFERENCES: readonly string[] =
+  "path_not_found variable_not_found variable_evicted bad_path".split(" ");

@@ -187,6 +187,7 @@ export function offeredResources(servers: AllServers) {
   const templateOwners = new Map<string, Upstream>();
   /** Owners of addresses that results name, and no list. */
   const linkOwners = new Recent<Upstream>();
+  const namedBy = (uri: string) => owners.get(uri) ?? linkOwners.get(uri);
   return { list, templates, find, addressOf, withAddress };
 
   /** Asks all servers. */
@@ -194,11 +195,7 @@ export function offeredResources(servers: AllServers) {
     const found = await itemsOf(servers, (upstream) => upstream.resources());
     return found
       .filter(({ item }) => !isOwn(item.uri))
-      .map(({ upstream, item }) => {
-        const owner = namedBy(item.uri) ?? upstream;
-        owners.set(item.uri, owner);
-        return { ...item, uri: shown(item.uri, upstream, owner) };
-      });
+      .map(({ upstream, item }) => ({ ...item, uri: claim(item.uri, upstream, owners) }));
   }
 
   async function templates(): Promise<readonly ResourceTemplateType[]> {
@@ -206,9 +203,7 @@ export function offeredResources(servers: AllServers) {
     return found
       .filter(({ item }) => !isOwn(item.uriTemplate))
       .map(({ upstream, item }) => {
-        const owner = templateOwners.get(item.uriTemplate) ?? upstream;
-        templateOwners.set(item.uriTemplate, owner);
-        return { ...item, uriTemplate: shown(item.uriTemplate, upstream, owner) };
+        return { ...item, uriTemplate: claim(item.uriTemplate, upstream, templateOwners) };
       });
   }
 
@@ -231,18 +226,22 @@ export function offeredResources(servers: AllServers) {
 
   /** Returns a content of a server's result with the address under which the client can read it. */
   function withAddress(part: ContentBlock, upstream: Upstream): ContentBlock {
-    const address = (uri: string) => {
-      const owner = isOwn(uri) ? upstream : (ownerOf(uri) ?? upstream);
-      if (!owners.has(uri)) linkOwners.set(uri, owner);
-      return shown(uri, upstream, owner);
-    };
-    if (part.type === "resource_link") return { ...part, uri: address(part.uri) };
+    if (part.type === "resource_link")
+      return { ...part, uri: claim(part.uri, upstream, linkOwners) };
     if (part.type !== "resource") return part;
-    return { ...part, resource: { ...part.resource, uri: address(part.resource.uri) } };
+    const uri = claim(part.resource.uri, upstream, linkOwners);
+    return { ...part, resource: { ...part.resource, uri } };
   }
 
-  function namedBy(uri: string): Upstream | undefined {
-    return owners.get(uri) ?? linkOwners.get(uri);
+  /** Returns the address that clients see. It belongs to the server if it was nobody's. */
+  function claim(
+    address: string,
+    upstream: Upstream,
+    all: Pick<Recent<Upstream>, "get" | "set">,
+  ): string {
+    const owner = all.get(address) ?? namedBy(address) ?? upstream;
+    all.set(address, owner);
+    return isOwn(address) ? address : shown(address, upstream, owner);
   }
 
   function ownerOf(uri: string): Upstream | undefined {

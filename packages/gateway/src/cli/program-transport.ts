@@ -145,8 +145,6 @@ export class MessageBuffer extends ReadBuffer {
   #held: Buffer[] = [];
   #bytes = 0;
   #lines = Buffer.alloc(0);
-  /** Messages of a batch, which versions before 2025-06-18 have. */
-  #batch: Iterator<unknown> = [].values();
 
   /** Throws `limit_exceeded` for a message of more than `maxGatewayMessageBytes`. */
   override append(chunk: Buffer): void {
@@ -165,22 +163,19 @@ export class MessageBuffer extends ReadBuffer {
 
   /** Skips what is no JSON. Throws for a message that the protocol does not have. */
   override readMessage(): JSONRPCMessage | null {
-    for (;;) {
-      const { value: message } = this.#batch.next();
-      if (message !== undefined) return inPlaceOf(message) ?? parsed(message);
-      const end = this.#lines.indexOf("\n");
-      if (end < 0) return null;
+    for (let end = this.#lines.indexOf("\n"); end >= 0; end = this.#lines.indexOf("\n")) {
       // Programs on Windows begin with a byte order mark.
-      this.#batch = [messageIn(withoutMark(this.#lines.toString("utf8", 0, end)))].flat().values();
+      const message = messageIn(withoutMark(this.#lines.toString("utf8", 0, end)));
       this.#lines = this.#lines.subarray(end + 1);
+      if (message !== undefined) return inPlaceOf(message) ?? parsed(message);
     }
+    return null;
   }
 
   override clear(): void {
     this.#held = [];
     this.#bytes = 0;
     this.#lines = Buffer.alloc(0);
-    this.#batch = [].values();
   }
 }
 
