@@ -2,7 +2,6 @@ import {
   inputRequired,
   inputResponse,
   McpServer,
-  ResourceTemplate,
   type Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
@@ -181,40 +180,46 @@ describe("changes at a server", () => {
   });
 });
 
-describe.each(["modern", "legacy"] as const)("resources of several servers, %s,", (era) => {
-  /** Creates a server whose resource and template have the same URIs on every server. */
-  const sameFor = (name: string) => ({
-    name,
-    make: () => {
-      const server = new McpServer({ name, version: "1" });
-      const read = (uri: URL) => ({ contents: [{ uri: uri.href, text: `${name}: ${uri.href}` }] });
-      server.registerResource("readme", "file:///readme", {}, read);
-      const template = new ResourceTemplate("file:///pages/{id}", { list: undefined });
-      server.registerResource("page", template, {}, read);
-      return server;
-    },
-  });
+/** Creates a server with the same resource and template as others, and a result and a prompt that name unlisted ones. */
+const naming = (name: string) => ({
+  name,
+  make: () => {
+    const link = { type: "resource_link", uri: "report://7", name: "report" };
+    const content = [link, { type: "resource", resource: { uri: `${name}://page`, text: "" } }];
+    const messages = content.map((part) => ({ role: "user", content: part }));
+    const template = { name: "page", uriTemplate: "file:///pages/{id}" };
+    return new RawServer({
+      "tools/list": () => ({ tools: [{ name: "act", inputSchema: { type: "object" } }] }),
+      "tools/call": () => ({ content }),
+      "prompts/list": () => ({ prompts: [{ name: "ask" }] }),
+      "prompts/get": () => ({ messages }),
+      "resources/list": () => ({ resources: [{ name: "readme", uri: "file:///readme" }] }),
+      "resources/templates/list": () => ({ resourceTemplates: [template] }),
+      "resources/read": ({ uri }) => ({ contents: [{ uri, text: `${name}: ${uri}` }] }),
+    });
+  },
+});
 
-  it("are all listed, and read from their own server even if their addresses are equal", async () => {
-    const behind = [sameFor("one"), sameFor("two"), sameFor("the third")];
-    const { client } = await startGateway(behind, { era });
+describe.each(["modern", "legacy"] as const)("resources of several servers, %s,", (era) => {
+  const open = async (...names: readonly string[]) => {
+    const { client, call } = await startGateway(names.map(naming), { era });
     const read = async (uri: string) => {
       const { contents } = await client.readResource({ uri });
       return contents.map((one) => [one.uri, "text" in one ? one.text : ""]);
     };
+    return { client, call, read };
+  };
+
+  it("are all listed, and read from their own server even if their addresses are equal", async () => {
+    const { client, read } = await open("one", "two", "the third");
     const { resources } = await client.listResources();
     const uris = resources.map(({ uri }) => uri).filter((uri) => uri.endsWith("/readme"));
-    expect(uris).toEqual([
-      "file:///readme",
-      "byref://servers/two/file:///readme",
-      "byref://servers/the%20third/file:///readme",
-    ]);
+    const prefixes = ["", "byref://servers/two/", "byref://servers/the%20third/"];
+    expect(uris).toEqual(prefixes.map((prefix) => `${prefix}file:///readme`));
     const { resourceTemplates } = await client.listResourceTemplates();
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
       "byref://variables/{name}{?path,offset,limit}",
-      "file:///pages/{id}",
-      "byref://servers/two/file:///pages/{id}",
-      "byref://servers/the%20third/file:///pages/{id}",
+      ...prefixes.map((prefix) => `${prefix}file:///pages/{id}`),
     ]);
     const own = "byref://servers/two/file:///pages/7";
     expect(await read("file:///readme")).toEqual([["file:///readme", "one: file:///readme"]]);
@@ -222,49 +227,26 @@ describe.each(["modern", "legacy"] as const)("resources of several servers, %s,"
     expect(await read(uris[2] ?? "")).toEqual([[uris[2], "the third: file:///readme"]]);
     await expect(read("byref://servers/four/file:///readme")).rejects.toThrow("There is no");
   });
-});
 
-/** Creates a server whose results and prompts name resources that no list has. */
-const linking = (name: string) => ({
-  name,
-  make: () => {
-    const link = { type: "resource_link", uri: "report://7", name: "report" };
-    const resource = { uri: `${name}://page`, text: "" };
-    const content = [link, { type: "resource", resource }];
-    return new RawServer({
-      "tools/list": () => ({ tools: [{ name: "act", inputSchema: { type: "object" } }] }),
-      "tools/call": () => ({ content }),
-      "prompts/list": () => ({ prompts: [{ name: "ask" }] }),
-      "prompts/get": () => ({ messages: content.map((part) => ({ role: "user", content: part })) }),
-      "resources/read": ({ uri }) => ({ contents: [{ uri, text: `${name}'s` }] }),
-    });
-  },
-});
-
-// mcp-hangar/mcp-hangar#1021, google-gemini/gemini-cli#28128.
-describe("a resource that no list has", () => {
-  it("is read from the server whose result or prompt names it", async () => {
-    const { client, call } = await startGateway([linking("one"), linking("two")]);
-    const read = async (uri: string) => (await client.readResource({ uri })).contents;
+  // mcp-hangar/mcp-hangar#1021, google-gemini/gemini-cli#28128.
+  it("are read from the server whose result or prompt names them, if no list has them", async () => {
+    const { client, call, read } = await open("one", "two");
     await expect(read("report://7")).rejects.toThrow("There is no resource report://7.");
     const { messages } = await client.getPrompt({ name: "two__ask" });
     const { content } = await call("act");
-    const named = [...messages.map((message) => message.content), ...content].map((part) => {
-      if (part.type === "resource_link") return part.uri;
-      return part.type === "resource" ? part.resource.uri : "";
-    });
-    const other = "byref://servers/one/report://7";
-    expect(named).toEqual(["report://7", "two://page", other, "one://page"]);
-    const texts = await Promise.all(named.map(read));
-    expect(texts).toEqual(
-      named.map((uri, index) => [{ uri, text: index < 2 ? "two's" : "one's" }]),
+    const uris = [...messages.map((message) => message.content), ...content].map((part) =>
+      part.type === "resource" ? part.resource.uri : "uri" in part && part.uri,
     );
+    const other = "byref://servers/one/report://7";
+    expect(uris).toEqual(["report://7", "two://page", other, "one://page"]);
+    expect(await read("report://7")).toEqual([["report://7", "two: report://7"]]);
+    expect(await read(other)).toEqual([[other, "one: report://7"]]);
+    expect(await read("one://page")).toEqual([["one://page", "one: one://page"]]);
   });
 
-  it("is read from the only server, also after a restart", async () => {
-    const { client } = await startGateway([linking("one")]);
-    const { contents } = await client.readResource({ uri: "report://8" });
-    expect(contents).toEqual([{ uri: "report://8", text: "one's" }]);
+  it("are read from the only server without having been named", async () => {
+    const { read } = await open("one");
+    expect(await read("report://8")).toEqual([["report://8", "one: report://8"]]);
   });
 });
 

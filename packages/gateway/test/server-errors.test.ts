@@ -153,17 +153,6 @@ it("an error that asks a person to open an address is passed on as it is", async
   await expect(call("act")).rejects.toMatchObject({ data: { key: "shop-key-1" } });
 });
 
-it("a server that does not start is said without its secrets", async () => {
-  const address = { url: "https://shop.example", headers: { "X-Api-Key": "shop-key-1" } };
-  const make = () => {
-    throw new Error("No: shop-key-1");
-  };
-  const { client, gateway, log } = await startGateway([{ name: "shop", make, address }]);
-  await client.listTools();
-  expect(log.join()).toContain("No: [secret]");
-  expect(JSON.stringify([log, gateway.status])).not.toContain("shop-key-1");
-});
-
 describe("a question of a server", () => {
   const QUESTIONS = [
     ["sampling/createMessage", { messages: [], maxTokens: 9 }],
