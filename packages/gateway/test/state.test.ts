@@ -98,6 +98,20 @@ it("the key for what clients send back is that of the workspace", () => {
   expect(same).toEqual(key);
 });
 
+it("what a server has said is kept beside what others say, and replaced", () => {
+  const { lists } = open();
+  lists.set("shop", { tools: [], instructions: "Old." });
+  lists.set("other", { instructions: "Other." });
+  lists.set("shop", { tools: [], instructions: "New." });
+  const kept = ["shop", "other", "none"].map((key) => open().lists.get(key));
+  expect(kept).toEqual([
+    { tools: [], instructions: "New." },
+    { instructions: "Other." },
+    undefined,
+  ]);
+  expect(readFileSync(file, "utf8")).not.toContain("shop");
+});
+
 describe("counts in a file", () => {
   it("adds up what two processes count", () => {
     const [one, other] = [open(), open()];
