@@ -36,11 +36,15 @@ export function clientResult({ received, output, info, inlineChars }: SavedResul
       _meta: { ...received._meta, ...metaOf(info) },
     };
   }
-  const { content, ...rest } = handleResult(output, info);
+  const handle = handleResult(output, info);
   const failed = received?.isError === true ? { isError: true } : {};
-  const beside =
-    isGuarded || received === undefined ? [] : besideHandle(received, { info, inlineChars });
-  return { ...rest, ...failed, content: [...content, ...beside] };
+  if (isGuarded || received === undefined) return { ...handle, ...failed };
+  const { _meta: given } = withoutVariable(received);
+  return {
+    ...failed,
+    content: [...handle.content, ...besideHandle(received, { info, inlineChars })],
+    ...((given ?? handle._meta) && { _meta: { ...given, ...handle._meta } }),
+  };
 }
 
 /**
@@ -125,7 +129,7 @@ function metaOf({ name, version }: VariableInfo) {
   return { [VARIABLE_META]: { name, version } };
 }
 
-/** Returns a server's failure without the name of a variable, which only results that were kept have. */
+/** Returns a server's result without the name of a variable, which only the gateway gives. */
 function withoutVariable(result: CallToolResult): CallToolResult {
   if (result._meta?.[VARIABLE_META] === undefined) return result;
   const { [VARIABLE_META]: _variable, ...meta } = result._meta;
@@ -185,14 +189,18 @@ function mediaIn(part: unknown) {
   if (!json.isObject(part)) return undefined;
   const { type, data, mimeType, resource } = part;
   if ((type === "image" || type === "audio") && typeof data === "string")
-    return { key: "data", data, mimeType: typeOf(mimeType) };
+    return mediaOf("data", data, mimeType);
   if (type !== "resource" || !json.isObject(resource) || typeof resource.blob !== "string")
     return undefined;
-  return { key: "resource.blob", data: resource.blob, mimeType: typeOf(resource.mimeType) };
+  return mediaOf("resource.blob", resource.blob, resource.mimeType);
 }
 
-function typeOf(mimeType: unknown): string {
-  return typeof mimeType === "string" ? characters.clip(mimeType, 100) : "unknown type";
+function mediaOf(key: string, data: string, type: unknown) {
+  return {
+    key,
+    data,
+    mimeType: typeof type === "string" ? characters.clip(type, 100) : "unknown type",
+  };
 }
 
 function isSmallImage(part: ContentBlock): boolean {
@@ -253,7 +261,7 @@ export class CallResults {
       charactersReceived: received === undefined ? (info?.bytes ?? 0) : contentChars(received),
       charactersSent: contentChars(result),
       referenceCharacters: authoredChars,
-      bytesByReference: resolvedChars + values.reduce<number>(addMoreBytes, 0),
+      bytesByReference: resolvedChars + values.map(moreBytesOf).reduce((a, b) => a + b, 0),
       recovered: Number(result.isError !== true && this.#toCorrect.delete(definition.name)),
     });
     return result;
@@ -262,7 +270,7 @@ export class CallResults {
   failed(tool: string, { code, message }: CallFailure): CallToolResult {
     const result = failedResult(code, message);
     const charactersSent = contentChars(result);
-    const isWrong = WRONG_REFERENCES.has(code);
+    const isWrong = WRONG_REFERENCES.includes(code);
     if (isWrong) this.#toCorrect.add(tool);
     this.#statistics.add({ calls: 1, charactersSent, wrongReferences: Number(isWrong) });
     return result;
@@ -284,11 +292,8 @@ export class CallResults {
   }
 }
 
-/** Adds the bytes of a value as JSON in UTF-8 that it has more than characters. */
-function addMoreBytes(sum: number, value: unknown): number {
-  if (typeof value === "string") return sum + encoding.byteLength(value) - value.length;
-  if (value instanceof Uint8Array) return sum;
-  if (Array.isArray(value)) return value.reduce<number>(addMoreBytes, sum);
-  if (!json.isObject(value)) return sum;
-  return Object.entries(value).flat().reduce<number>(addMoreBytes, sum);
+/** Returns how many bytes a value as JSON in UTF-8 has more than characters. */
+function moreBytesOf(value: unknown): number {
+  const text = value instanceof Uint8Array ? "" : JSON.stringify(value);
+  return encoding.byteLength(text) - text.length;
 }

@@ -76,7 +76,9 @@ export function readGateway(text: string, environment: Environment, project?: st
   const all = project === undefined ? read : at(read, "projects", project);
   const given = at(all, "mcpServers") ?? at(all, "servers");
   if (given === undefined) throw bad('It has neither "mcpServers" nor "servers".');
-  if (!json.isObject(given)) throw bad("Its servers are not an object of servers by name.");
+  // A parser makes `__proto__` the prototype.
+  if (!json.isObject(given) || Object.getPrototypeOf(given) !== Object.prototype)
+    throw bad('Its servers are not an object of servers by name, which cannot be "__proto__".');
   const servers = Object.entries(given).flatMap(([name, value]) =>
     serversFrom(name, value, environment),
   );
@@ -208,7 +210,7 @@ function fill(text: string, environment: Environment, missing: Set<string>): str
     const [, prefix, name = "", otherwise] = VARIABLE.exec(inner) ?? [];
     const own = Object.hasOwn(environment, name) ? environment[name] : undefined;
     const ofClient = OF_CLIENTS.test(inner) ? environment[passedAs(inner)] : undefined;
-    const value = ofClient ?? own ?? otherwise;
+    const value = ofClient ?? own ?? (otherwise && fill(otherwise, environment, missing));
     // `${file}` may be a shell's or another client's.
     const isNeeded = prefix !== undefined || IN_CAPITALS.test(name);
     if (value === undefined && isNeeded) missing.add(name);
@@ -223,8 +225,8 @@ function bad(message: string): ByrefError {
   return new ByrefError("bad_configuration", `The configuration cannot be used. ${message}`);
 }
 
-/** What stands for another text: `${…}`. */
-const PLACEHOLDER = /\$\{([^}]+)\}/gu;
+/** What stands for another text: `${…}`, also `${NAME:-${OTHER}}`. */
+const PLACEHOLDER = /\$\{((?:[^{}]|\{[^{}]*\})+)\}/gu;
 
 /** Variables that clients fill in from their own files: `input:key`, `workspaceFolder`, `env:NAME`. */
 const OF_CLIENTS =
@@ -236,11 +238,10 @@ const OF_CLIENTS =
  */
 export function clientVariablesIn(texts: readonly string[]): Readonly<Record<string, string>> {
   const all = texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)]);
-  return Object.fromEntries(
-    all.flatMap(([written, name = ""]) =>
-      OF_CLIENTS.test(name) ? [[passedAs(name), written]] : [],
-    ),
+  const passed = all.flatMap(([written, name = ""]) =>
+    OF_CLIENTS.test(name) ? [[passedAs(name), written]] : Object.entries(clientVariablesIn([name])),
   );
+  return Object.fromEntries(passed);
 }
 
 /** Names must differ in more than case, because Windows ignores case. */
@@ -251,12 +252,8 @@ function passedAs(name: string): string {
   return `BYREF_${letters}${isPlain ? "" : `_${encoding.toHex(new TextEncoder().encode(name))}`}`;
 }
 
-/** Which tools of a server are offered, as a client's entry says. */
-export interface ToolFilter {
-  /** A tool has to be in each of these lists. */
-  readonly only: readonly (readonly string[])[];
-  readonly not: readonly string[];
-}
+/** Which tools of a server are offered: lists of names by the keys of a client's entry. */
+export type ToolFilter = Readonly<Record<string, readonly string[]>>;
 
 /** Roo, Kiro, Windsurf; Gemini CLI. */
 const WITHOUT = ["disabledTools", "excludeTools"];
@@ -270,20 +267,19 @@ export function filtersIn(entry: unknown): Readonly<Record<string, unknown>> {
 }
 
 export function filterOf(entry: unknown): ToolFilter | undefined {
-  const filters = filtersIn(entry);
-  const listsOf = (keys: readonly string[]) => keys.map((key) => filters[key]).filter(isTexts);
-  // Gemini CLI ignores what follows a name in brackets; Copilot writes a star for all.
-  const only = listsOf(ONLY).map((names) => names.map((name) => name.replace(/\(.*/su, "")));
-  const filter = {
-    only: only.filter((names) => !names.includes("*")),
-    not: listsOf(WITHOUT).flat(),
-  };
-  return filter.only.length + filter.not.length === 0 ? undefined : filter;
+  const lists = Object.entries(filtersIn(entry)).flatMap(([key, names]) =>
+    isTexts(names) ? [[key, names] as const] : [],
+  );
+  return lists.length === 0 ? undefined : Object.fromEntries(lists);
 }
 
+/** True for a tool that is in each list, and in none of those of tools that are left out. */
 export function isAllowed(filter: ToolFilter | undefined, tool: string): boolean {
-  const { only = [], not = [] } = filter ?? {};
-  return only.every((names) => names.includes(tool)) && !not.includes(tool) && !not.includes("*");
+  return Object.entries(filter ?? {}).every(([key, names]) => {
+    if (WITHOUT.includes(key)) return !names.includes(tool) && !names.includes("*");
+    // Gemini CLI ignores what follows a name in brackets; Copilot writes a star for all.
+    return names.some((name) => name === "*" || name.replace(/\(.*/su, "") === tool);
+  });
 }
 
 function isTexts(value: unknown): value is readonly string[] {

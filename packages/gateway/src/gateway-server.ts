@@ -365,6 +365,7 @@ function passEvents(server: Server, gateway: Gateway, era: Era): ListRoots {
   const { client, resources, upstreams } = gateway;
   /** The URI that the client uses, by the one that the gateway shows. */
   const watched = new Map<string, string>();
+  gateway.watched.add(watched);
   const unsubscribe = gateway.onChange((change) => {
     if (change.kind !== "resource") {
       return void server[TELL[change.kind]]().catch(() => undefined);
@@ -380,6 +381,7 @@ function passEvents(server: Server, gateway: Gateway, era: Era): ListRoots {
   server.oninitialized = () => initialized.resolve();
   server.onclose = () => {
     unsubscribe();
+    gateway.watched.delete(watched);
     initialized.resolve();
     if (client.listRoots === listRoots) client.listRoots = undefined;
   };
@@ -397,8 +399,11 @@ function passEvents(server: Server, gateway: Gateway, era: Era): ListRoots {
       for (const [key, known] of watched) if (!isBegin && known === uri) watched.delete(key);
       const found = await resources.find(uri);
       if (found === undefined) throw unknown(`resource ${uri} to subscribe to`);
+      const address = resources.addressOf(found);
+      // The server knows one client only.
+      if (!isBegin && [...gateway.watched].some((one) => one.has(address))) return {};
       const result = await found.upstream.ask(method, { uri: found.uri }, waitingOf(context));
-      if (isBegin) watched.set(resources.addressOf(found), uri);
+      if (isBegin) watched.set(address, uri);
       return result;
     });
   }
@@ -431,7 +436,11 @@ function servePrompts(server: Server, gateway: Gateway): void {
     const { upstream, item } = found;
     const asked = { name: item.name, arguments: params.arguments ?? {} };
     taintBy(upstream, gateway);
-    return upstream.ask("prompts/get", asked, waitingOf(context));
+    const prompted = await upstream.ask("prompts/get", asked, waitingOf(context));
+    const messages = prompted.messages.map((message) => {
+      return { ...message, content: gateway.resources.withAddress(message.content, upstream) };
+    });
+    return { ...prompted, messages };
   });
   server.setRequestHandler("completion/complete", async ({ params }, context) => {
     // The rest of the request is for the gateway.

@@ -21,7 +21,8 @@ export class GatewayState {
   readonly taint: Taint;
   readonly approvals: policies.ApprovalLedger<string>;
   readonly #sql: sqlRows.Sql;
-  readonly #options: Required<GatewayStateOptions>;
+  readonly #meta: Meta;
+  readonly #options: Required<Omit<GatewayStateOptions, "prepareMeta">>;
   readonly #ending = new Set<() => void>();
   #isEnded = false;
 
@@ -31,21 +32,18 @@ export class GatewayState {
     this.#options = {
       owner: { id, isAlive: (other) => other === id },
       log: () => undefined,
-      prepareMeta: () =>
-        sql.run("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"),
       ...options,
     };
-    this.taint = new SqlTaint(sql, this.#options.prepareMeta);
+    this.#meta = metaIn(sql, options.prepareMeta);
+    this.taint = new LastingTaint(this.#meta);
     this.approvals = new policies.ApprovalLedger(questionsIn(sql));
   }
 
   /** The key for what clients send back, also to another process and after a restart. It is made on first use. */
   signingKey(): Uint8Array {
     const made = encoding.toBase64(crypto.getRandomValues(new Uint8Array(32)));
-    this.#options.prepareMeta();
-    this.#sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES ('gateway_key', ?)`, made);
-    const row = sqlRows.firstRow(this.#sql, `SELECT value FROM meta WHERE key = 'gateway_key'`);
-    return encoding.fromBase64(row === undefined ? made : sqlRows.textIn(row, "value"));
+    this.#meta.add("gateway_key", made);
+    return encoding.fromBase64(this.#meta.get("gateway_key") ?? made);
   }
 
   /** No call fails because it cannot be counted. */
@@ -156,30 +154,47 @@ function questionsIn(sql: sqlRows.Sql): policies.Questions<string> {
   };
 }
 
-/** Remembers, also after a restart, that a client's model has seen what is not trusted. */
-class SqlTaint extends Taint {
-  readonly #sql: sqlRows.Sql;
-  readonly #prepareMeta: () => void;
+type Meta = ReturnType<typeof metaIn>;
 
-  constructor(sql: sqlRows.Sql, prepareMeta: () => void) {
+const META = "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)";
+
+/** Texts by keys. `prepare`: creates their table if it is missing. */
+export function metaIn(sql: sqlRows.Sql, prepare: () => void = () => sql.run(META)) {
+  return {
+    get(key: string): string | undefined {
+      if (!sqlRows.hasTable(sql, "meta")) return undefined;
+      const row = sqlRows.firstRow(sql, `SELECT value FROM meta WHERE key = ?`, key);
+      return row && sqlRows.textIn(row, "value");
+    },
+    /** Keeps an earlier text. */
+    add(key: string, value: string): void {
+      prepare();
+      sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)`, key, value);
+    },
+    set(key: string, value: string): void {
+      prepare();
+      sql.run(`INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)`, key, value);
+    },
+  };
+}
+
+/** Remembers, also after a restart, that a client's model has seen what is not trusted. */
+class LastingTaint extends Taint {
+  readonly #meta: Meta;
+
+  constructor(meta: Meta) {
     super();
-    this.#sql = sql;
-    this.#prepareMeta = prepareMeta;
+    this.#meta = meta;
   }
 
   override get isTainted(): boolean {
-    if (super.isTainted || !sqlRows.hasTable(this.#sql, "meta")) return super.isTainted;
-    return (
-      sqlRows.firstRow(this.#sql, `SELECT 1 AS found FROM meta WHERE key = '${TAINTED}'`) !==
-      undefined
-    );
+    return super.isTainted || this.#meta.get(TAINTED) !== undefined;
   }
 
   override add(): void {
     if (this.isTainted) return;
-    this.#prepareMeta();
     super.add();
-    this.#sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES ('${TAINTED}', '1')`);
+    this.#meta.add(TAINTED, "1");
   }
 }
 
@@ -204,21 +219,7 @@ export function wasSent(error: unknown): boolean {
 }
 
 /** Counters of a workspace. Values are never stored. */
-export interface Counts {
-  /** Calls of tools, those that failed included. */
-  readonly calls: number;
-  /** Results that were kept as variables. */
-  readonly kept: number;
-  /** Characters of the servers' results, and of what the client was sent for them. */
-  readonly charactersReceived: number;
-  readonly charactersSent: number;
-  /** Characters of the references that were written, and bytes of the values that replaced them. */
-  readonly referenceCharacters: number;
-  readonly bytesByReference: number;
-  readonly wrongReferences: number;
-  /** Calls that succeeded after the same tool was called with a wrong reference. */
-  readonly recovered: number;
-}
+export type Counts = Readonly<Record<keyof typeof NO_COUNTS, number>>;
 
 /** Returns the counts with the tokens that were not sent, estimated by 4 characters each. */
 export function withTokens(counts: Counts): Counts & { readonly tokensSaved: number } {
@@ -227,21 +228,22 @@ export function withTokens(counts: Counts): Counts & { readonly tokensSaved: num
   return { calls, kept, charactersReceived, charactersSent, tokensSaved, ...ofReferences };
 }
 
-export const NO_COUNTS: Counts = {
+export const NO_COUNTS = {
+  /** Calls of tools, those that failed included. */
   calls: 0,
+  /** Results that were kept as variables. */
   kept: 0,
+  /** Characters of the servers' results, and of what the client was sent for them. */
   charactersReceived: 0,
   charactersSent: 0,
+  /** Characters of the references that were written, and bytes of the values that replaced them. */
   referenceCharacters: 0,
   bytesByReference: 0,
   wrongReferences: 0,
+  /** Calls that succeeded after the same tool was called with a wrong reference. */
   recovered: 0,
 };
 
 /** The codes with which a call fails because of what was written for a reference. */
-export const WRONG_REFERENCES: ReadonlySet<string> = new Set([
-  "path_not_found",
-  "variable_not_found",
-  "variable_evicted",
-  "bad_path",
-]);
+export const WRONG_REFERENCES: readonly string[] =
+  "path_not_found variable_not_found variable_evicted bad_path".split(" ");

@@ -116,6 +116,8 @@ export class Gateway {
   readonly client = new ClientOfGateway();
   readonly log: (line: string) => void;
   readonly state: GatewayState;
+  /** The addresses that clients watch, for each connection. */
+  readonly watched = new Set<ReadonlyMap<string, unknown>>();
   /** The calls that wait for an answer, of all connections. */
   readonly waiting = new WaitingCalls();
   readonly prompts: ReturnType<typeof offeredPrompts> = offeredPrompts(this);
@@ -127,7 +129,8 @@ export class Gateway {
   readonly #lists: ReturnType<typeof toolLists>;
   readonly #names: NameTools;
   readonly #results: CallResults;
-  /** What the client has of each server's instructions, by the server's name. */
+  readonly #own: readonly OwnTool[];
+  /** What the client has of each server's instructions, by the server's name. Undefined before its greeting. */
   #instructed: ReadonlyMap<string, string> | undefined;
   #offered: Promise<ReadonlyMap<string, OfferedTool>> | undefined;
 
@@ -141,6 +144,7 @@ export class Gateway {
     this.#results = new CallResults(state);
     this.state = state;
     this.#wrap = { store, taint: state.taint, toolMs: limits.maxGatewayCallMs };
+    this.#own = this.#ownTools();
     const onToolsChanged = () => this.#changed({ kind: "tools" });
     this.#lists = toolLists({ log, onToolsChanged, keeper });
     this.upstreams = options.servers.map((server) => {
@@ -158,13 +162,15 @@ export class Gateway {
   /** The servers, whether they answer, and what of them the client has not received. */
   get status(): readonly ServerStatus[] {
     return this.upstreams.map((upstream) => {
-      const cutInstructions = this.#cutInstructionsOf(upstream);
+      const text = this.#instructed && this.#lists.instructionsOf(upstream);
+      const given = this.#instructed?.get(upstream.server.name) ?? "";
+      const cutInstructions = text?.startsWith(given) ? text.slice(given.length).trim() : text;
       return { ...upstream.status, ...(cutInstructions && { cutInstructions }) };
     });
   }
 
   get canQuery(): boolean {
-    return this.#queryTool !== undefined;
+    return this.#own.some(({ name }) => name === "query_variables");
   }
 
   /** True if only the gateway's own tools are listed, and the others are found and called with two of them. */
@@ -310,14 +316,6 @@ export class Gateway {
     return this.#results.saved(tool, { saved, received, ready, shown });
   }
 
-  /** Undefined before a client has received instructions. */
-  #cutInstructionsOf(upstream: Upstream): string | undefined {
-    const text = this.#lists.instructionsOf(upstream);
-    if (this.#instructed === undefined || text === undefined) return undefined;
-    const given = this.#instructed.get(upstream.server.name) ?? "";
-    return text.startsWith(given) ? text.slice(given.length).trim() : text;
-  }
-
   #tools(): Promise<ReadonlyMap<string, OfferedTool>> {
     this.#offered ??= this.#list();
     return this.#offered;
@@ -337,20 +335,16 @@ export class Gateway {
     const offered = await offeredTools(lists.flat(), {
       wrap: this.#wrap,
       local: local ?? new Map(),
-      own: this.#ownTools,
+      own: this.#own,
       names: this.#names,
       call: (from, input, toolCallId) => this.#callServer(from, input, toolCallId),
     });
     return this.searches ? withFinder(offered, this.#wrap) : offered;
   }
 
-  get #queryTool(): OwnTool | undefined {
-    return this.#options.queries?.(this.#wrap)?.query;
-  }
-
-  get #ownTools(): readonly OwnTool[] {
-    const { app, files } = this.#options;
-    const query = this.#queryTool;
+  #ownTools(): readonly OwnTool[] {
+    const { app, files, queries } = this.#options;
+    const { query } = queries?.(this.#wrap) ?? {};
     return [
       // Clients' models have no guide to parameters that are not listed.
       ...ownTools
@@ -376,7 +370,8 @@ export class Gateway {
       if (!wasSent(error) || !runsOnce(tool)) throw error;
       throw unknownOutcome(tool.name, `Server ${upstream.server.name} gave no answer`);
     });
-    running.received = received;
+    const content = received.content.map((part) => this.resources.withAddress(part, upstream));
+    running.received = { ...received, content };
     if (received.isError !== true) return savedValue(received);
     const isGuarded = (running.call.visibility ?? "model") !== "model";
     if (!isGuarded && isLongFailure(received)) return savedFailure(received);
@@ -402,8 +397,4 @@ interface Running {
   refusal?: ProtocolError;
 }
 
-const OWN_TOOLS: ReadonlySet<string> = new Set([
-  "list_variables",
-  "read_variable",
-  "edit_variable",
-]);
+const OWN_TOOLS = new Set("list_variables read_variable edit_variable".split(" "));

@@ -2,14 +2,15 @@ import { asSchema, dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7 } from "ai";
 import type {
   CallToolRequestParams,
+  ContentBlock,
   Prompt,
   Resource,
   ResourceTemplateType,
   Tool,
 } from "@modelcontextprotocol/server";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
-import { fitScalars } from "./agents/fit-scalars.ts";
-import { json, shortHash, withTimeLimit } from "../../../src/internal.ts";
+import { fitScalars } from "./servers/fit-scalars.ts";
+import { json, Recent, shortHash, withTimeLimit } from "../../../src/internal.ts";
 import {
   finderTool,
   acceptableSchema,
@@ -184,34 +185,36 @@ export interface FoundResource {
 export function offeredResources(servers: AllServers) {
   const owners = new Map<string, Upstream>();
   const templateOwners = new Map<string, Upstream>();
-  return { list, templates, find, addressOf };
+  /** Owners of addresses that results name, and no list. */
+  const linkOwners = new Recent<Upstream>();
+  const namedBy = (uri: string) => owners.get(uri) ?? linkOwners.get(uri);
+  return { list, templates, find, addressOf, withAddress };
 
   /** Asks all servers. */
   async function list(): Promise<readonly Resource[]> {
     const found = await itemsOf(servers, (upstream) => upstream.resources());
     return found
       .filter(({ item }) => !isOwn(item.uri))
-      .map(({ upstream, item }) => ({ ...item, uri: claimed(item.uri, upstream, owners) }));
+      .map(({ upstream, item }) => ({ ...item, uri: claim(item.uri, upstream, owners) }));
   }
 
   async function templates(): Promise<readonly ResourceTemplateType[]> {
     const found = await itemsOf(servers, (upstream) => upstream.resourceTemplates());
     return found
       .filter(({ item }) => !isOwn(item.uriTemplate))
-      .map(({ upstream, item }) => ({
-        ...item,
-        uriTemplate: claimed(item.uriTemplate, upstream, templateOwners),
-      }));
+      .map(({ upstream, item }) => {
+        return { ...item, uriTemplate: claim(item.uriTemplate, upstream, templateOwners) };
+      });
   }
 
   /**
-   * Finds the server that has listed the address, or has the template for it with the most characters of its
-   * own. Asks the servers only if none has listed it so far.
+   * Finds the server that has listed the address or named it in a result, or has the template for it with the most
+   * characters of its own; without any, the only server. Asks the servers only if none has named it so far.
    */
   async function find(uri: string): Promise<FoundResource | undefined> {
     const prefixed = inServer(uri);
     if (prefixed !== undefined || isOwn(uri)) return prefixed;
-    if (!owners.has(uri)) await Promise.all([list(), templates()]);
+    if (namedBy(uri) === undefined) await Promise.all([list(), templates()]);
     const upstream = ownerOf(uri);
     return upstream && { upstream, uri };
   }
@@ -221,15 +224,37 @@ export function offeredResources(servers: AllServers) {
     return shown(uri, upstream, ownerOf(uri));
   }
 
+  /** Returns a content of a server's result with the address under which the client can read it. */
+  function withAddress(part: ContentBlock, upstream: Upstream): ContentBlock {
+    if (part.type === "resource_link")
+      return { ...part, uri: claim(part.uri, upstream, linkOwners) };
+    if (part.type !== "resource") return part;
+    const uri = claim(part.resource.uri, upstream, linkOwners);
+    return { ...part, resource: { ...part.resource, uri } };
+  }
+
+  /** Returns the address that clients see. It belongs to the server if it was nobody's. */
+  function claim(
+    address: string,
+    upstream: Upstream,
+    all: Pick<Recent<Upstream>, "get" | "set">,
+  ): string {
+    const owner = all.get(address) ?? namedBy(address) ?? upstream;
+    all.set(address, owner);
+    return isOwn(address) ? address : shown(address, upstream, owner);
+  }
+
   function ownerOf(uri: string): Upstream | undefined {
-    const owner = owners.get(uri);
+    const owner = namedBy(uri);
     if (owner !== undefined) return owner;
     const fitting = [...templateOwners.keys()].filter(
       // Any characters fit each expression: the server itself refuses what does not. Linear.
       (one) => one === uri || policies.fitsName(one.replaceAll(EXPRESSION, "*"), uri),
     );
     const [closest] = fitting.toSorted((a, b) => ownChars(b) - ownChars(a));
-    return closest === undefined ? undefined : templateOwners.get(closest);
+    if (closest !== undefined) return templateOwners.get(closest);
+    const [only, ...others] = servers.upstreams;
+    return others.length === 0 ? only : undefined;
   }
 
   function inServer(uri: string): FoundResource | undefined {
@@ -242,13 +267,6 @@ export function offeredResources(servers: AllServers) {
 }
 
 const IN_SERVER = /^byref:\/\/servers\/([^/]+)\/(.+)$/su;
-
-/** Returns the address that clients see. It belongs to the server if it was nobody's. */
-function claimed(address: string, upstream: Upstream, owners: Map<string, Upstream>): string {
-  const owner = owners.get(address) ?? upstream;
-  owners.set(address, owner);
-  return shown(address, upstream, owner);
-}
 
 function shown(address: string, upstream: Upstream, owner: Upstream | undefined): string {
   if (owner === upstream) return address;

@@ -10,11 +10,9 @@ import {
   sequences,
   targets,
   type stores,
-  type metadata,
 } from "../../../src/internal.ts";
 import { toolFiles, toolOutputs, runtimeTools } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
-import type { Json } from "../../../src/references.ts";
 import { decode } from "./servers/secrets.ts";
 import { textOf } from "./json-text.ts";
 import type {
@@ -53,16 +51,35 @@ export function saveVariable(files: FileSaver): runtimeTools.RuntimeTool {
     async execute({ name, file, path }, { store }) {
       const target = targets.targetIn(name, path);
       const info = targets.readable(store, target.name);
-      const stored = target.path.length === 0 ? store.open(info.name) : undefined;
-      try {
-        const isAsStored = stored !== undefined && isStoredAsWritten(info, file);
-        const content = isAsStored ? piecesOf(stored) : textPieces(store, { info, target, file });
-        return { output: { ...(await files.save(file, content)) } };
-      } finally {
-        stored?.close();
-      }
+      const content = contentFor(file, { store, info, target });
+      return { output: { ...(await files.save(file, content)) } };
     },
   });
+}
+
+interface Saving {
+  readonly store: stores.Variables;
+  readonly info: VariableInfo;
+  readonly target: targets.Target;
+}
+
+async function* contentFor(file: string, saving: Saving): AsyncGenerator<Uint8Array> {
+  const { store, info, target } = saving;
+  const isAsStored = target.path.length === 0 && isStoredAsWritten(info, file);
+  const stored = isAsStored ? store.open(info.name) : undefined;
+  try {
+    if (stored === undefined) {
+      const text = await textFor(file, saving);
+      requireWellFormed(text, "A file");
+      yield new TextEncoder().encode(text);
+      return;
+    }
+    for (let from = 0; from < stored.info.bytes; from += PIECE_BYTES) {
+      yield await stored.read(from, Math.min(from + PIECE_BYTES, stored.info.bytes));
+    }
+  } finally {
+    stored?.close();
+  }
 }
 
 /** True if the file's bytes are those of the store: of a text, of bytes, and of JSON that was read from a text. */
@@ -72,34 +89,15 @@ function isStoredAsWritten({ type, mediaType, textKey }: VariableInfo, file: str
   return textKey === "" && toolFiles.formatFor(file, null) === "json";
 }
 
-async function* piecesOf({ info, read }: metadata.OpenValue): AsyncGenerator<Uint8Array> {
-  for (let from = 0; from < info.bytes; from += PIECE_BYTES) {
-    yield await read(from, Math.min(from + PIECE_BYTES, info.bytes));
-  }
-}
-
-async function* textPieces(
-  store: stores.Variables,
-  { info, target, file }: { info: VariableInfo; target: targets.Target; file: string },
-): AsyncGenerator<Uint8Array> {
+/** Texts are written as they are, other values in the format that the file's ending names, by default as JSON. */
+async function textFor(file: string, { store, info, target }: Saving): Promise<string> {
   if (info.type === "bytes")
     throw new ByrefError("bad_path", `$${info.name} is bytes: it has no path.`);
   const value = await sequences.valueAt(store, target);
-  const text = await textToSave(store, { value, target, file });
-  requireWellFormed(text, "A file");
-  yield new TextEncoder().encode(text);
-}
-
-/** Texts are written as they are, other values in the format that the file's ending names, by default as JSON. */
-async function textToSave(
-  store: stores.Variables,
-  { value, target, file }: { value: Json; target: targets.Target; file: string },
-): Promise<string> {
   if (typeof value === "string") return value;
   const format = toolFiles.formatFor(file, value);
-  const isWhole = target.path.length === 0;
-  const received =
-    isWhole && format !== "csv" ? await textOf(target.name, value, store) : undefined;
+  const isAsReceived = target.path.length === 0 && format !== "csv";
+  const received = isAsReceived ? await textOf(target.name, value, store) : undefined;
   if (received !== undefined) return received;
   const content = toolFiles.fileContent(value, format);
   return "text" in content ? content.text : "";

@@ -100,11 +100,6 @@ export class RunningCall {
     if (request !== undefined) answer?.resolve(answerTo(request) ?? noAnswer(request));
   }
 
-  /** Ends a call whose question will not be answered. */
-  abandon(): void {
-    this.reply(() => undefined);
-  }
-
   /** A server may send several questions at once; the client receives them one after the other. */
   #ask(request: InputRequest): Promise<InputResponse> {
     const answer = this.#asking.then(() => this.#askNext(request));
@@ -135,7 +130,7 @@ export class WaitingCalls {
   /** Keeps the call until it is taken, at most for `gatewayQuestionMs`. */
   add(call: RunningCall): void {
     this.#calls.set(call.id, call);
-    const expire = () => this.take(call.id)?.abandon();
+    const expire = () => this.take(call.id)?.reply(() => undefined);
     const timer: unknown = setTimeout(expire, limits.gatewayQuestionMs);
     // In Node a timer keeps the process alive.
     if (timer instanceof Object && "unref" in timer) (timer as NodeJS.Timeout).unref();

@@ -86,18 +86,19 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
   }
 
   /**
-   * Asks the server. `given`: the list that is returned in the meantime, of which no change is announced; `waitMs`: how
-   * long that waits for a newer one.
+   * Asks the server, and announces a list that differs from the one before. `given`: the list that is returned in the
+   * meantime; `waitMs`: how long that waits for a newer one, which is not announced.
    */
   function begin(upstream: Upstream, given?: readonly Tool[], waitMs = Infinity) {
     const { name } = upstream.server;
+    const before = given ?? known.get(name)?.tools;
     const ask = async () => {
       // Known lists are returned first, because starting a program would delay them.
       if (waitMs === 0) await delay(limits.gatewayRenewMs);
       const beganMs = Date.now();
       const tools = await fetched(upstream);
       const isLate = given === undefined || Date.now() - beganMs >= waitMs;
-      const isNew = tools !== undefined && JSON.stringify(given) !== JSON.stringify(tools);
+      const isNew = tools !== undefined && JSON.stringify(before) !== JSON.stringify(tools);
       if (isLate && isNew) onToolsChanged();
       return tools ?? given ?? [];
     };

@@ -87,29 +87,12 @@ describe("a file in an allowed folder", () => {
 });
 
 describe("a file that must not be written", () => {
-  const refused = (root: string): readonly string[] => [
-    "../outside/new",
-    "below/../../outside/new",
-    join(root, "outside", "new"),
-    join(root, "inside-too", "new"),
-    "/etc/passwd",
-    "linked-folder/new",
-    "linked-file",
-    "dangling",
-    "folder",
-    "socket",
-    "missing/new",
-    "",
-    ".",
-    "a/",
-    "..",
-    "a\0b",
-    "a\nb",
+  it.each([
+    ..."../outside/new|below/../../outside/new|ROOT/outside/new|ROOT/inside-too/new".split("|"),
+    ..."/etc/passwd|linked-folder/new|linked-file|dangling|folder|socket|missing/new".split("|"),
+    ...".|a/|..|a\0b|a\nb|..\\outside\\new|".split("|"),
     "x".repeat(2_000),
-    "..\\outside\\new",
-  ];
-
-  it.each(refused("ROOT").map((_path, index) => index))("is refused: %s", async (index) => {
+  ])("is refused: %j", async (name) => {
     const { root, inside, outside, files } = folders();
     mkdirSync(join(root, "inside-too"));
     mkdirSync(join(inside, "folder"));
@@ -119,7 +102,7 @@ describe("a file that must not be written", () => {
     const socket = createServer().listen(join(inside, "socket"));
     await once(socket, "listening");
     const before = readdirSync(inside);
-    const path = refused(root)[index] ?? "";
+    const path = name.replace("ROOT", root);
     await expect(files.save(path, content("evil"))).rejects.toMatchObject({ code: "bad_path" });
     expect(readdirSync(outside)).toEqual(["secret.txt"]);
     expect(readFileSync(join(outside, "secret.txt"), "utf8")).toBe("secret");

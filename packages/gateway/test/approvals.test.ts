@@ -210,40 +210,28 @@ describe("a person's answer", () => {
 });
 
 describe("the question about a call", () => {
-  const asked = (diffs?: readonly VariableDiff[]) => {
-    const approval = { reason: "It pays.", input: '{"to":"a"}', ...(diffs && { diffs }) };
-    return questionAbout("pay", {
-      kind: "approval",
-      fields: {},
-      approval: approval as ApprovalRequest,
-      question: "q",
-    });
-  };
+  const edited = (name: string, more: Partial<VariableDiff>) => ({ name, version: 2, ...more });
 
-  it("shows each edited variable before the input, with the version before", () => {
-    const diffs = [
-      { name: "a", version: 2, from: { name: "b", version: 1 }, diff: "  -x\n+y\n" },
-      { name: "c", version: 3, diff: "-1\n+2\n" },
-    ];
-    expect(asked(diffs)).toBe(
-      'Run pay? It pays.\n\n$a was edited from $b, version 1:\n  -x\n+y\n\n$c was edited:\n-1\n+2\n\n{"to":"a"}',
-    );
-  });
-
-  it("says how many lines of an edit are not shown", () => {
-    expect(asked([{ name: "a", version: 2, diff: "-x\n+y\n", more: 7 }])).toContain(
-      "\n\n$a was edited:\n-x\n+y\n… (+7 lines)\n\n{",
-    );
-  });
-
-  it.each([
-    ["sealed", "the change is sealed"],
-    ["too_large", "the values are too large to compare"],
-    ["gone", "the value before is not kept"],
-    [undefined, "the value before is not kept"],
-  ] as const)("says why an edit is not shown: %s", (withheld, why) => {
-    const diff = { name: "a", version: 2, ...(withheld && { withheld }) };
-    expect(asked([diff])).toBe(`Run pay? It pays.\n\n$a was edited: ${why}.\n\n{"to":"a"}`);
+  it.each<[string, readonly VariableDiff[]]>([
+    [
+      "$a was edited from $b, version 1:\n  -x\n+y\n\n$c was edited:\n-1\n+2",
+      [
+        edited("a", { from: { name: "b", version: 1 }, diff: "  -x\n+y\n" }),
+        edited("c", { diff: "-1\n+2\n" }),
+      ],
+    ],
+    ["$a was edited:\n-x\n+y\n… (+7 lines)", [edited("a", { diff: "-x\n+y\n", more: 7 })]],
+    ["$a was edited: the change is sealed.", [edited("a", { withheld: "sealed" })]],
+    [
+      "$a was edited: the values are too large to compare.",
+      [edited("a", { withheld: "too_large" })],
+    ],
+    ["$a was edited: the value before is not kept.", [edited("a", { withheld: "gone" })]],
+    ["$a was edited: the value before is not kept.", [edited("a", {})]],
+  ])("shows before the input: %s", (shown, diffs) => {
+    const approval = { reason: "It pays.", input: '{"to":"a"}', diffs } as ApprovalRequest;
+    const needed = { kind: "approval", fields: {}, approval, question: "q" } as const;
+    expect(questionAbout("pay", needed)).toBe(`Run pay? It pays.\n\n${shown}\n\n{"to":"a"}`);
   });
 });
 

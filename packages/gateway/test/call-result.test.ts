@@ -27,9 +27,11 @@ describe("the result of a call for a client", () => {
     const info: VariableInfo = { ...(await infoOf("4111")), ...guarded };
     const received: CallToolResult = {
       content: [block("4111"), { type: "image", data: "AAAA", mimeType: "image/png" }],
+      _meta: { card: "4111" },
     };
     const output = toolOutput(info, "4111");
-    const { content } = clientResult({ received, output, info, inlineChars: 1_000 });
+    const { content, _meta } = clientResult({ received, output, info, inlineChars: 1_000 });
+    expect(_meta).toEqual(META);
     const [handle, link, ...others] = content;
     expect(handle).toMatchObject({ text: expect.stringContaining('"visibility":"sealed"') });
     expect(link).toEqual({ type: "resource_link", uri: "byref://variables/a", name: "a" });

@@ -50,6 +50,12 @@ describe("the configuration of the gateway", () => {
     ["${env:http_proxy:-none}", "none"],
     ["${workspaceFolder:-.}", "."],
     ["${TWICE}", "${lower_case}"],
+    // anthropics/claude-code#25563.
+    ["${lower_case:-${HOME}/x}/y", "/l/y"],
+    ["${NONE:-${HOME}/x}/y", "/home/me/x/y"],
+    ["${NONE:-${NONE:-/z}}/y", "/z/y"],
+    ["${NONE:-{}} ${NONE:-}", "{} "],
+    ["${lower_case ${lower_case}", "${lower_case /l"],
     ["${input:key} ${workspaceFolder}/x", "${input:key} ${workspaceFolder}/x"],
     // A shell's, another client's, and names that objects have.
     ["${file}", "${file}"],
@@ -112,7 +118,14 @@ describe("the configuration of the gateway", () => {
 
   it.each([
     ["{}", 'It has neither "mcpServers" nor "servers".'],
-    ['{"mcpServers": []}', "Its servers are not an object of servers by name."],
+    [
+      '{"mcpServers": []}',
+      'Its servers are not an object of servers by name, which cannot be "__proto__".',
+    ],
+    [
+      '{"servers": {"__proto__": {"command": "x"}}}',
+      'Its servers are not an object of servers by name, which cannot be "__proto__".',
+    ],
     ["nonsense", "Line 1, column 1 is not JSON: invalid symbol."],
     ['{\n  "mcpServers": ]}', "Line 2, column 17 is not JSON: value expected."],
     ['{\n"a": 1\n"b": 2\n}\n', "Line 3, column 1 is not JSON: comma expected."],
@@ -203,6 +216,9 @@ describe("variables that the client fills in", () => {
 
   it("exclude those that the gateway or a shell fills in", () => {
     expect(clientVariablesIn(["${TOKEN} ${env:TOKEN:-none} ${lower} $HOME $(pwd)"])).toEqual({});
+    expect(clientVariablesIn(["${DIR:-${workspaceFolder}/x}"])).toEqual({
+      BYREF_WORKSPACEFOLDER: "${workspaceFolder}",
+    });
   });
 });
 

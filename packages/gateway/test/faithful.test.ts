@@ -80,6 +80,17 @@ const CASES: readonly Case[] = [
     result: '{"content":[],"_meta":{"shop/receipt":{"id":7}}}',
   },
   {
+    title: "_meta of a long result (agentgateway/agentgateway#445, livekit/agents#5008)",
+    result: `{"content":[{"type":"text","text":"${LONG}"}],"_meta":{"shop/receipt":{"id":7}}}`,
+    rule: "Large results",
+    through: { content: ["text", "resource_link"] },
+  },
+  {
+    title: "long integers in a failure (StarRocks/mcp-server-starrocks#36, claude-code#86032)",
+    result:
+      '{"content":[],"structuredContent":{"id":-7108510333361982070,"far":1e400},"isError":true}',
+  },
+  {
     title: "a person has to sign in (typescript-sdk#774, strands-agents#760)",
     error: {
       code: -32_042,
@@ -121,9 +132,8 @@ async function run(
   const answer = await asked;
   const { _meta: meta, ...rest } = answer;
   const { "byref/variable": _variable, ...others } = isObject(meta) ? meta : {};
-  const said = Object.keys(others).length > 0 ? { ...rest, _meta: others } : rest;
   const content = answer.content.map(({ type }) => type);
-  return { input: inputs.join(), said: JSON.stringify(parsedKeys(said)), content };
+  return { input: inputs.join(), said: JSON.stringify(parsedKeys(rest)), meta: others, content };
 }
 
 async function errorOf(asked: Promise<unknown>) {
@@ -133,7 +143,7 @@ async function errorOf(asked: Promise<unknown>) {
   );
   expect(thrown).toBeInstanceOf(ProtocolError);
   const { code, message, data } = thrown as ProtocolError;
-  return { said: JSON.stringify({ code, message, data }), content: [] };
+  return { said: JSON.stringify({ code, message, data }), meta: {}, content: [] };
 }
 
 /** Sorts the keys of a result. */
@@ -149,5 +159,6 @@ it.each(CASES)("passes the gateway as directly, or by a rule: $title", async (on
   expect(readFileSync("docs/guides/gateway.md", "utf8")).toContain(`- **${one.rule}`);
   expect(through.input).toBe(input === undefined ? direct.input : `{"a":${input}}`);
   expect(through.content).toEqual(content ?? direct.content);
+  expect(through.meta).toEqual(direct.meta);
   expect(through).not.toEqual(direct);
 });

@@ -8,7 +8,7 @@ import { gatewayServer } from "../src/gateway-server.ts";
 const ACCEPT = { accept: "application/json, text/event-stream" };
 
 /** Opens a session, whose tool `wait` answers with what it is given when the test says so. */
-async function openSession() {
+async function openSession(more: Record<string, string> = {}) {
   const ends = new Map<string, () => void>();
   const make = () => {
     const server = new McpServer({ name: "shop", version: "1" });
@@ -32,7 +32,7 @@ async function openSession() {
   };
   const clientInfo = { name: "test", version: "1" };
   const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
-  await post({ jsonrpc: "2.0", id: 0, method: "initialize", params });
+  await post({ jsonrpc: "2.0", id: 0, method: "initialize", params }, { ...ACCEPT, ...more });
   const calling = (who: string, id: number) => {
     return {
       jsonrpc: "2.0",
@@ -72,6 +72,14 @@ it.each([
   const answer = post(calling("b", 7));
   await end("b");
   expect(await answer).toContain("for b");
+});
+
+// xpzouying/xiaohongshu-mcp#697, Effect-TS/effect#7388.
+it("a greeting whose header names the version begins a session, too", async () => {
+  const { post, calling, end } = await openSession({ "mcp-protocol-version": "2025-06-18" });
+  const answer = post(calling("a", 7));
+  await end("a");
+  expect(await answer).toContain("for a");
 });
 
 it("two requests of a batch with one id are refused", async () => {

@@ -1,77 +1,26 @@
-import {
-  inputRequired,
-  inputResponse,
-  McpServer,
-  ResourceTemplate,
-  type Server,
-  type ServerContext,
-} from "@modelcontextprotocol/server";
+import { McpServer, type Server } from "@modelcontextprotocol/server";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
+import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
+import { gatewayServer } from "../src/gateway-server.ts";
+import type { Gateway } from "../src/gateway.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
+import { RawServer } from "../../../test/support/raw-server.ts";
 import { slow } from "../../../test/support/slow.ts";
 
-const EMPTY = z.object({});
-const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
-const capabilities = { sampling: {}, roots: {} };
-
-/** Creates a server that asks its client, and returns the client's answers as results. */
-function curious(): McpServer {
-  const server = new McpServer(
-    { name: "curious", version: "1" },
-    { capabilities: { logging: {} } },
-  );
-  const asking =
-    (question: Parameters<typeof inputRequired>[0]["inputRequests"]) =>
-    (_input: object, { mcpReq }: ServerContext) => {
-      const answer = inputResponse(mcpReq.inputResponses, "question");
-      if (answer.kind === "missing") return inputRequired({ inputRequests: question ?? {} });
-      return said(JSON.stringify(answer));
-    };
-  const messages = [{ role: "user" as const, content: { type: "text" as const, text: "Hello?" } }];
-  const model = inputRequired.createMessage({ messages, maxTokens: 10 });
-  const roots = inputRequired.listRoots();
-  server.registerTool("ask_model", { inputSchema: EMPTY }, asking({ question: model }));
-  server.registerTool("ask_roots", { inputSchema: EMPTY }, asking({ question: roots }));
-  server.registerTool("talk", { inputSchema: EMPTY }, async (_input, { mcpReq }) => {
+/** Creates a server whose tool writes to its log. */
+function talking(): McpServer {
+  const server = new McpServer({ name: "talker", version: "1" }, { capabilities: { logging: {} } });
+  server.registerTool("talk", { inputSchema: z.object({}) }, async (_input, { mcpReq }) => {
     await mcpReq.log("debug", "a detail");
     await mcpReq.log("warning", "a warning", "talker");
-    return said("done");
+    return { content: [] };
   });
   return server;
 }
 
-const textOf = ({ content }: { readonly content?: unknown }) => JSON.stringify(content);
-
-describe.each(["modern", "legacy"] as const)("for a %s client, the gateway", (era) => {
-  const behind = [{ name: "curious", make: curious }];
-
-  it("passes a question to the client's model on, and the answer back", async () => {
-    const { client, call } = await startGateway(behind, { era, capabilities });
-    const asked: unknown[] = [];
-    client.setRequestHandler("sampling/createMessage", ({ params }) => {
-      asked.push(params.messages);
-      return { model: "m", role: "assistant", content: { type: "text", text: "It is I." } };
-    });
-    expect(textOf(await call("ask_model"))).toContain("It is I.");
-    expect(JSON.stringify(asked)).toContain("Hello?");
-  });
-
-  it("passes the client's roots on", async () => {
-    const { client, call } = await startGateway(behind, { era, capabilities });
-    client.setRequestHandler("roots/list", () => ({ roots: [{ uri: "file:///work" }] }));
-    expect(textOf(await call("ask_roots"))).toContain("file:///work");
-  });
-
-  it("fails the call of a client that cannot be asked, and no other", async () => {
-    const { call } = await startGateway(behind, { era });
-    expect((await call("ask_model")).isError).toBe(true);
-    expect(textOf(await call("talk"))).toContain("done");
-  });
-});
-
 it("lines of a server's log reach the client whose call is running, from the level that it has set", async () => {
-  const { client, call } = await startGateway([{ name: "curious", make: curious }]);
+  const { client, call } = await startGateway([{ name: "talker", make: talking }]);
   const lines: unknown[] = [];
   client.setNotificationHandler("notifications/message", ({ params }) => {
     lines.push(params);
@@ -91,6 +40,7 @@ it("lines of a server's log reach the client whose call is running, from the lev
 /** Creates a server with one resource and one prompt, which can change. */
 function changing() {
   const open: Server[] = [];
+  const ended: string[] = [];
   const make = () => {
     const server = new McpServer(
       { name: "changing", version: "1" },
@@ -107,16 +57,24 @@ function changing() {
     server.registerPrompt("greet", { argsSchema: z.object({}) }, () => ({
       messages: [{ role: "user", content: { type: "text", text: "Greet." } }],
     }));
-    const watched: string[] = [];
-    server.server.setRequestHandler("resources/subscribe", ({ params }) => {
-      watched.push(params.uri);
+    server.server.setRequestHandler("resources/subscribe", () => ({}));
+    server.server.setRequestHandler("resources/unsubscribe", ({ params }) => {
+      ended.push(params.uri);
       return {};
     });
-    server.server.setRequestHandler("resources/unsubscribe", () => ({}));
     open.push(server.server);
     return server;
   };
-  return { open, make };
+  return { open, make, ended };
+}
+
+/** Connects another client. */
+async function connected(gateway: Gateway): Promise<Client> {
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  await gatewayServer(gateway, "legacy").connect(far);
+  const client = new Client({ name: "other", version: "1" });
+  await client.connect(near);
+  return client;
 }
 
 describe("changes at a server", () => {
@@ -134,10 +92,22 @@ describe("changes at a server", () => {
     await open[0]?.sendResourceUpdated({ uri: "test://other" });
     await client.unsubscribeResource({ uri: "test://page" });
     await open[0]?.sendResourceUpdated({ uri: "test://page" });
-    await expect(client.subscribeResource({ uri: "test://nothing" })).rejects.toThrow(
-      "There is no",
-    );
+    await expect(client.subscribeResource({ uri: "ui://nothing" })).rejects.toThrow("There is no");
     expect(updated).toEqual(["test://page"]);
+  });
+
+  // DonaldMurillo/gofastr#296, modelcontextprotocol/servers#4798.
+  it("are sent by the server as long as one of the clients watches the resource", async () => {
+    const { make, ended } = changing();
+    const { client, gateway } = await startGateway([{ name: "changing", make }]);
+    const others = await Promise.all([1, 2].map(() => connected(gateway)));
+    const uri = "test://page";
+    for (const one of [client, ...others]) await one.subscribeResource({ uri });
+    await client.unsubscribeResource({ uri });
+    await others[0]?.close();
+    expect(ended).toEqual([]);
+    await others[1]?.unsubscribeResource({ uri });
+    expect(ended).toEqual([uri]);
   });
 
   it("of its lists reach all clients", slow, async () => {
@@ -156,46 +126,73 @@ describe("changes at a server", () => {
   });
 });
 
-describe.each(["modern", "legacy"] as const)("resources of several servers, %s,", (era) => {
-  /** Creates a server whose resource and template have the same URIs on every server. */
-  const sameFor = (name: string) => ({
-    name,
-    make: () => {
-      const server = new McpServer({ name, version: "1" });
-      const read = (uri: URL) => ({ contents: [{ uri: uri.href, text: `${name}: ${uri.href}` }] });
-      server.registerResource("readme", "file:///readme", {}, read);
-      const template = new ResourceTemplate("file:///pages/{id}", { list: undefined });
-      server.registerResource("page", template, {}, read);
-      return server;
-    },
-  });
+/** Creates a server with the same resource and template as others, and a result and a prompt that name unlisted ones. */
+const naming = (name: string) => ({
+  name,
+  make: () => {
+    const link = { type: "resource_link", uri: "report://7", name: "report" };
+    const content = [link, { type: "resource", resource: { uri: `${name}://page`, text: "" } }];
+    const messages = content.map((part) => ({ role: "user", content: part }));
+    const template = { name: "page", uriTemplate: "file:///pages/{id}" };
+    return new RawServer({
+      "tools/list": () => ({ tools: [{ name: "act", inputSchema: { type: "object" } }] }),
+      "tools/call": () => ({ content }),
+      "prompts/list": () => ({ prompts: [{ name: "ask" }] }),
+      "prompts/get": () => ({ messages }),
+      "resources/list": () => ({ resources: [{ name: "readme", uri: "file:///readme" }] }),
+      "resources/templates/list": () => ({ resourceTemplates: [template] }),
+      "resources/read": ({ uri }) => ({ contents: [{ uri, text: `${name}: ${uri}` }] }),
+    });
+  },
+});
 
-  it("are all listed, and read from their own server even if their addresses are equal", async () => {
-    const behind = [sameFor("one"), sameFor("two"), sameFor("the third")];
-    const { client } = await startGateway(behind, { era });
+describe.each(["modern", "legacy"] as const)("resources of several servers, %s,", (era) => {
+  const open = async (...names: readonly string[]) => {
+    const { client, call } = await startGateway(names.map(naming), { era });
     const read = async (uri: string) => {
       const { contents } = await client.readResource({ uri });
       return contents.map((one) => [one.uri, "text" in one ? one.text : ""]);
     };
+    return { client, call, read };
+  };
+
+  it("are all listed, and read from their own server even if their addresses are equal", async () => {
+    const { client, read } = await open("one", "two", "the third");
     const { resources } = await client.listResources();
     const uris = resources.map(({ uri }) => uri).filter((uri) => uri.endsWith("/readme"));
-    expect(uris).toEqual([
-      "file:///readme",
-      "byref://servers/two/file:///readme",
-      "byref://servers/the%20third/file:///readme",
-    ]);
+    const prefixes = ["", "byref://servers/two/", "byref://servers/the%20third/"];
+    expect(uris).toEqual(prefixes.map((prefix) => `${prefix}file:///readme`));
     const { resourceTemplates } = await client.listResourceTemplates();
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
       "byref://variables/{name}{?path,offset,limit}",
-      "file:///pages/{id}",
-      "byref://servers/two/file:///pages/{id}",
-      "byref://servers/the%20third/file:///pages/{id}",
+      ...prefixes.map((prefix) => `${prefix}file:///pages/{id}`),
     ]);
     const own = "byref://servers/two/file:///pages/7";
     expect(await read("file:///readme")).toEqual([["file:///readme", "one: file:///readme"]]);
     expect(await read(own)).toEqual([[own, "two: file:///pages/7"]]);
     expect(await read(uris[2] ?? "")).toEqual([[uris[2], "the third: file:///readme"]]);
     await expect(read("byref://servers/four/file:///readme")).rejects.toThrow("There is no");
+  });
+
+  // mcp-hangar/mcp-hangar#1021, google-gemini/gemini-cli#28128.
+  it("are read from the server whose result or prompt names them, if no list has them", async () => {
+    const { client, call, read } = await open("one", "two");
+    await expect(read("report://7")).rejects.toThrow("There is no resource report://7.");
+    const { messages } = await client.getPrompt({ name: "two__ask" });
+    const { content } = await call("act");
+    const uris = [...messages.map((message) => message.content), ...content].map((part) =>
+      part.type === "resource" ? part.resource.uri : "uri" in part && part.uri,
+    );
+    const other = "byref://servers/one/report://7";
+    expect(uris).toEqual(["report://7", "two://page", other, "one://page"]);
+    expect(await read("report://7")).toEqual([["report://7", "two: report://7"]]);
+    expect(await read(other)).toEqual([[other, "one: report://7"]]);
+    expect(await read("one://page")).toEqual([["one://page", "one: one://page"]]);
+  });
+
+  it("are read from the only server without having been named", async () => {
+    const { read } = await open("one");
+    expect(await read("report://8")).toEqual([["report://8", "one: report://8"]]);
   });
 });
 

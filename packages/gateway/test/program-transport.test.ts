@@ -102,6 +102,13 @@ describe("messages of a program", () => {
     );
   });
 
+  // modelcontextprotocol/typescript-sdk#2790.
+  it("are read after a byte order mark", () => {
+    const buffer = new MessageBuffer();
+    buffer.append(Buffer.from('\uFEFF{"jsonrpc":"2.0","id":1,"result":{}}\r\n'));
+    expect(buffer.readMessage()).toMatchObject({ id: 1 });
+  });
+
   it("keep the digits of numbers in values, and nowhere else", () => {
     const read = (line: string) => {
       const buffer = new MessageBuffer();

@@ -153,78 +153,52 @@ it("an error that asks a person to open an address is passed on as it is", async
   await expect(call("act")).rejects.toMatchObject({ data: { key: "shop-key-1" } });
 });
 
-it("a server that does not start is said without its secrets", async () => {
-  const address = { url: "https://shop.example", headers: { "X-Api-Key": "shop-key-1" } };
-  const make = () => {
-    throw new Error("No: shop-key-1");
-  };
-  const { client, gateway, log } = await startGateway([{ name: "shop", make, address }]);
-  await client.listTools();
-  expect(log.join()).toContain("No: [secret]");
-  expect(JSON.stringify([log, gateway.status])).not.toContain("shop-key-1");
-});
+const accepted = { action: "accept", content: { name: "a" } };
+const form = { message: "Name?", requestedSchema: { type: "object", properties: {} } };
+const yes = { role: "assistant", model: "m", content: { type: "text", text: "yes" } };
 
-describe("a question of a server", () => {
-  const QUESTIONS = [
-    ["sampling/createMessage", { messages: [], maxTokens: 9 }],
-    [
-      "elicitation/create",
-      { message: "Name?", requestedSchema: { type: "object", properties: {} } },
-    ],
-    ["roots/list", {}],
-  ] as const;
-  const capabilities = { sampling: {}, elicitation: { form: {} }, roots: {} };
-
-  it.each(QUESTIONS)(
-    "gets the client's error with its code and data: %s",
-    async (method, params) => {
-      const answers: unknown[] = [];
-      const server = answering(async (_params, wire) => {
-        answers.push(await wire.ask(method, params));
-        return { content: [] };
-      });
-      const { client, call } = await startGateway([{ name: "shop", make: () => server }], {
-        capabilities,
-      });
-      client.setRequestHandler(method, () => {
-        throw new RawError("The person refused.", { by: "hand" }, -1);
-      });
-      await call("act");
-      const error = { code: -1, message: "The person refused.", data: { by: "hand" } };
-      expect(answers).toMatchObject([{ error }]);
-    },
-  );
-
-  it.each(QUESTIONS)("passes _meta on both ways: %s", async (method, params) => {
+describe.each([
+  ["sampling/createMessage", { messages: [], maxTokens: 9 }, yes],
+  ["elicitation/create", form, accepted],
+  ["roots/list", {}, { roots: [{ uri: "file:///work" }] }],
+] as const)("a question of a server, %s,", (method, params, answer) => {
+  /** Starts a client that answers so, and calls the tool that asks. */
+  async function ask(onAsked: (meta: unknown) => object, options: object) {
     const answers: unknown[] = [];
+    const _meta = { "a/b": 1, progressToken: "its" };
     const server = answering(async (_params, wire) => {
-      const _meta = { "a/b": 1, progressToken: "its" };
       answers.push(await wire.ask(method, { ...params, _meta }));
       return { content: [] };
     });
-    const { client, call } = await startGateway([{ name: "shop", make: () => server }], {
-      capabilities,
-    });
-    const seen: unknown[] = [];
-    const result = {
-      action: "accept",
-      content: { name: "a" },
-      roots: [],
-      role: "assistant",
-      model: "m",
-      _meta: { "x/y": [1] },
-    };
-    client.setRequestHandler(method, (request) => {
-      seen.push(request.params?._meta);
-      return (
-        method === "sampling/createMessage"
-          ? { ...result, content: { type: "text", text: "yes" } }
-          : result
-      ) as never;
-    });
+    const { client, call } = await startGateway([{ name: "shop", make: () => server }], options);
+    if ("capabilities" in options)
+      client.setRequestHandler(method, (asked) => onAsked(asked.params?._meta) as never);
     await call("act");
-    expect(answers).toMatchObject([{ result: { _meta: { "x/y": [1] } } }]);
+    return answers;
+  }
+
+  const capabilities = { sampling: {}, elicitation: { form: {} }, roots: {} };
+
+  it("gets the client's answer, of versions that have it with _meta both ways", async () => {
+    const seen: unknown[] = [];
+    const answered = { ...answer, _meta: { "x/y": [1] } };
+    const say = (meta: unknown) => {
+      seen.push(meta);
+      return answered;
+    };
+    expect(await ask(say, { capabilities })).toMatchObject([{ result: answered }]);
     expect(seen).toMatchObject([{ "a/b": 1 }]);
     expect(JSON.stringify(seen)).not.toContain("its");
+    const modern = await ask(() => answer, { capabilities, era: "modern" });
+    expect(modern).toMatchObject([{ result: answer }]);
+  });
+
+  it("gets the client's error with its code and data, and one if it cannot be asked", async () => {
+    const refuse = () => {
+      throw new RawError("The person refused.", { by: "hand" }, -1);
+    };
+    const error = { code: -1, message: "The person refused.", data: { by: "hand" } };
+    expect(await ask(refuse, { capabilities })).toMatchObject([{ error }]);
+    expect(await ask(refuse, {})).toMatchObject([{ error: {} }]);
   });
 });

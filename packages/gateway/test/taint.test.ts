@@ -1,6 +1,7 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Client } from "@modelcontextprotocol/client";
 import { McpServer } from "@modelcontextprotocol/server";
 import { expect, it } from "vitest";
 import * as z from "zod";
@@ -49,24 +50,21 @@ it.each(["tainted", "gateway.sqlite.damaged"])("a workspace with %s is tainted",
   expect(stateIn(folder).taint.isTainted).toBe(true);
 });
 
+const read = (uri: string) => (client: Client) => client.readResource({ uri });
+
 it.each([
-  ["a resource", "mail://inbox"],
-  ["a variable as a resource", "byref://variables/read_1"],
-])("%s of an untrusted server counts", async (_what, uri) => {
+  ["a resource", read("mail://inbox")],
+  ["a variable as a resource", read("byref://variables/read_1")],
+  ["a prompt", (client: Client) => client.getPrompt({ name: "answer" })],
+])("%s of an untrusted server counts", async (_what, reading) => {
   const before = await open();
   const { store } = before;
   await before.call("read");
-  const folder = newFolder();
   const behind = [{ name: "mail", make: mail, rules: RULES }];
-  const { client, call } = await startGateway(behind, { store, state: stateIn(folder) });
-  expect(JSON.stringify(await client.readResource({ uri }))).toContain("keys");
+  const state = stateIn(newFolder());
+  const { client, call } = await startGateway(behind, { store, state });
+  expect(JSON.stringify(await reading(client))).toContain("keys");
   expect(JSON.stringify(await call("send", { text: "hello" }))).toContain("approval_required");
-});
-
-it("a prompt of an untrusted server counts", async () => {
-  const { client, send } = await open();
-  await client.getPrompt({ name: "answer" });
-  expect(await send()).toContain("approval_required");
 });
 
 it("content of a trusted server does not count, nor do lists", async () => {

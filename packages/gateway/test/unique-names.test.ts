@@ -34,38 +34,21 @@ const evil = (tools: readonly object[], more: object = {}) =>
     ...more,
   });
 
-const OWN_NAMES = [
-  "list_variables",
-  "read_variable",
-  "edit_variable",
-  "query_variables",
-  "save_variable",
-  "show_variable",
-];
+const OWN_NAMES =
+  "list_variables read_variable edit_variable query_variables save_variable show_variable".split(
+    " ",
+  );
 
 const LOOKALIKES = [
   ...OWN_NAMES,
-  "find_tools",
-  "call_tool",
-  "Find-Tool",
-  "caI1_t00ls",
-  "READ_VARIABLE",
-  "read-variable",
-  "read variable",
-  "read_variables",
-  "read__variable",
-  "read_variab1e",
-  "Iist_variables",
-  "read_vаriable",
-  "ｒｅａｄ＿ｖａｒｉａｂｌｅ",
-  "read_\u200Bvariable",
-  "read_variable\u202E",
-  "byref__read_variable",
-  "Byref-read_variable",
-  "BANK__pay",
-  "bank.__pay",
-  "",
-  "*",
+  ..."find_tools call_tool Find-Tool caI1_t00ls READ_VARIABLE read-variable read_variables".split(
+    " ",
+  ),
+  ..."read__variable read_variab1e Iist_variables read_v\u0430riable byref__read_variable".split(
+    " ",
+  ),
+  ..."Byref-read_variable BANK__pay bank.__pay * ｒｅａｄ＿ｖａｒｉａｂｌｅ".split(" "),
+  ..."read variable|read_\u200Bvariable|read_variable\u202E|".split("|"),
 ];
 
 describe("a name of the gateway, or of another server", () => {

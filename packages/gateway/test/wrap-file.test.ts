@@ -199,6 +199,28 @@ describe("wrapping", () => {
     expect(unwrapFile(file).outcome).toBe("unwrapped");
   });
 
+  // anthropics/claude-code#78042.
+  it.each([
+    '{"mcpServers": {"a": {"command": "a"}}, "mcpServers": {"b": {"command": "b"}}}',
+    '{"mcpServers": {"a": {"command": "a"}}, "mcpServers": {"a": {"command": "b"}}}',
+    '{"projects": {}, "projects": {"/x": {"mcpServers": {"a": {"command": "a"}}}}}',
+    '{"mcpServers": {"__proto__": {"command": "a"}, "b": {"command": "b"}}}',
+  ])("refuses a file of which clients read another part than it would change: %s", (text) => {
+    writeFileSync(file, text);
+    const said = /is there twice, or has a server "__proto__"\. Correct it and run this again/u;
+    expect(() => wrapFile(file)).toThrow(said);
+    expect([read(), ...readdirSync(folder)]).toEqual([text, "mcp.json"]);
+  });
+
+  it("leaves a name that is there twice to the client, which reads the last", () => {
+    const text = '{"mcpServers": {"a": {"command": "first"}, "a": {"command": "last"}}}';
+    writeFileSync(file, text);
+    expect(wrapFile(file).servers).toEqual(["a"]);
+    expect(readConfiguration(read())).toHaveLength(1);
+    unwrapFile(file);
+    expect(read()).toBe(text);
+  });
+
   it.each([
     ["another server", { command: "npx", args: ["byref-of-somebody"] }, ["byref", "one"]],
     ["the user's own gateway", { command: "npx", args: ["byref", "mcp", "--", "x"] }, ["one"]],

@@ -1,4 +1,11 @@
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -70,6 +77,28 @@ describe("a server stays outside the gateway", () => {
     ]);
     expect(left.mcpServers.shop).toEqual(SERVERS.shop);
     expect(left.mcpServers.byref.args.slice(-2)).toEqual(["--except", "shop"]);
+  });
+
+  it("if a rule names it beside a link to its file (anthropics/claude-code#5938)", () => {
+    const shared = written("shared/mcp.json", { mcpServers: SERVERS });
+    written("shop/.claude/settings.json", { permissions: { deny: ["mcp__shop__drop"] } });
+    const file = join(folder, "shop", ".mcp.json");
+    symlinkSync(shared, file);
+    expect(wrapped(file).servers).toEqual(["my crm"]);
+    expect(lstatSync(file).isSymbolicLink()).toBe(true);
+  });
+
+  it.each([
+    [{ env: { KEY: "$SHOP_KEY" } }, "$SHOP_KEY", "${SHOP_KEY}"],
+    [{ args: ["--root=$HOME/shop"] }, "$HOME", "${HOME}"],
+  ])("if only Gemini CLI fills in its %j (google-gemini/gemini-cli#28248)", (keys, from, to) => {
+    const mcpServers = { ...SERVERS, shop: { command: "shop", ...keys } };
+    const { servers, notes } = wrapped(written(".gemini/settings.json", { mcpServers }));
+    expect(servers).toEqual(["my crm"]);
+    expect(notes).toEqual([
+      `shop stays outside the gateway. Only the client fills in ${from}. Write ${to} there and run wrap again.`,
+    ]);
+    expect(wrapped(written("mcp.json", { mcpServers })).servers).toEqual(["shop", "my crm"]);
   });
 
   it("if a setting of Claude Code turns it off", () => {
@@ -171,10 +200,12 @@ it.each([
   ],
   [
     { alwaysAllow: ["get"] },
-    [/asks again .* write "alwaysAllow": \["get"\] into .* all servers\.$/u],
+    [/its "alwaysAllow" .* asks again .* write "alwaysAllow": \["get"\] into .* all servers\.$/u],
   ],
   [{ trust: true }, [/^shop: .* write "trust": true into /u]],
   [{ trust: false, alwaysAllow: [], autoApprove: [] }, []],
+  // can1357/oh-my-pi#5774.
+  [{ timeout: 300 }, [/^shop: its "timeout" .* waits .* write "timeout": 300 into /u]],
 ])("wrapping says what becomes of %j", (keys, notes) => {
   const file = written("mcp.json", {
     mcpServers: { shop: "url" in keys ? keys : { command: "shop", ...keys } },

@@ -12,7 +12,7 @@ import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { ToolSet } from "ai";
 import { messageOf } from "../../../../src/errors.ts";
 import { McpConnection, type McpDefinition, type McpList } from "./mcp-connection.ts";
-import { fitScalars } from "./fit-scalars.ts";
+import { fitScalars } from "../servers/fit-scalars.ts";
 import type { Greeting } from "../servers/connecting.ts";
 import { type ServerResult, valueOfResult } from "../servers/result-value.ts";
 import { policyOf } from "../servers/server-rules.ts";

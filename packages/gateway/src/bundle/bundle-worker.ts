@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   cpSync,
@@ -116,25 +116,13 @@ async function configOf(project: string, wrangler: string): Promise<WorkerConfig
 
 function runWrangler(project: string, wrangler: string, folder: string): void {
   const program = join(dirname(wrangler), "../bin/wrangler.js");
-  try {
-    execFileSync(
-      process.execPath,
-      [program, "deploy", "--dry-run", "--minify", `--outdir=${folder}`],
-      {
-        cwd: project,
-        stdio: "pipe",
-        env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
-      },
-    );
-  } catch (error) {
-    const { stderr = "" } = error as { readonly stderr?: unknown };
-    throw new Error(
-      `wrangler could not bundle the Worker:\n${String(stderr) || messageOf(error)}`,
-      {
-        cause: error,
-      },
-    );
-  }
+  const args = [program, "deploy", "--dry-run", "--minify", `--outdir=${folder}`];
+  const env = { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" };
+  const options = { cwd: project, env, encoding: "utf8" } as const;
+  const { status, stderr, error } = spawnSync(process.execPath, args, options);
+  if (status === 0) return;
+  const why = stderr || messageOf(error ?? `It ended with ${status}.`);
+  throw new Error(`wrangler could not bundle the Worker:\n${why}`);
 }
 
 /** Settings of Byref, `[vars]`, and the secrets that `wrangler.toml` requires. Values that are no texts are JSON. */

@@ -48,13 +48,8 @@ export function packageFolder(folder: string): string {
   return folder.replace(/[/\\](?:packages[/\\]gateway[/\\]src|dist)(?:[/\\][^/\\]+)?$/, "");
 }
 
-interface Rule {
-  readonly start: string;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-}
-
 /** Parses `_headers`: a line with a path that ends in `*`, and below it, indented, the headers for that path. */
-function rulesIn(text: string): readonly Rule[] {
+function rulesIn(text: string) {
   return text.split(/\n(?=\/)/).map((rule) => {
     const [path = "", ...lines] = rule.trim().split("\n");
     const headers = lines.map((line) => {

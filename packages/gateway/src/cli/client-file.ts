@@ -26,6 +26,8 @@ export interface ServerGroup {
 }
 
 export interface ClientFile {
+  /** Where the client reads it, which may be a link. */
+  readonly name: string;
   /** Links are resolved. */
   readonly file: string;
   readonly mode: number;
@@ -50,7 +52,16 @@ export function readClientFile(name: string): ClientFile {
   if (groups.length === 0) {
     throw bad(file, `It has neither "mcpServers" nor "servers". ${advice}`);
   }
-  return { file, mode: statSync(file).mode, bytes, text, groups };
+  // Of a key that is there twice, clients read the last, and the first would be changed.
+  const unclear = groups.find(({ path, servers }) => {
+    const node = nodeIn(text, path);
+    return JSON.stringify(node && getNodeValue(node)) !== JSON.stringify(servers);
+  });
+  if (unclear !== undefined) {
+    const place = `"${unclear.path.join(".")}"`;
+    throw bad(file, `${place} is there twice, or has a server "__proto__". Correct it and`);
+  }
+  return { name: resolve(name), file, mode: statSync(file).mode, bytes, text, groups };
 }
 
 export function withText(client: ClientFile, text: string): ClientFile {
@@ -215,11 +226,11 @@ interface RuledEntry {
  * to change. Undefined if there is none.
  */
 export function ruleAgainst(client: ClientFile, entry: RuledEntry): string | undefined {
-  return ofClaudeCode(client, entry) ?? ofList(client, entry);
+  return ofClaudeCode(client, entry) ?? ofList(client, entry) ?? ofVariables(client, entry);
 }
 
 /** Claude Code calls a tool `mcp__SERVER__TOOL` in its rules and hooks. */
-function ofClaudeCode({ file }: ClientFile, { name, group, gateway }: RuledEntry) {
+function ofClaudeCode({ name: file }: ClientFile, { name, group, gateway }: RuledEntry) {
   if (![".mcp.json", ".claude.json"].includes(basename(file))) return undefined;
   for (const settings of settingsFor(file, group)) {
     const read = readJson(settings);
@@ -250,6 +261,14 @@ function ofList({ file, text }: ClientFile, { name }: RuledEntry): string | unde
   const allowing = ALLOWING.find((key) => textsAt(read, ...key.split(".")).length > 0);
   if (allowing === undefined) return undefined;
   return `"${allowing}" in ${file} decides which servers start. Remove it and run wrap again.`;
+}
+
+/** Gemini CLI, and what is made of it, also fill in `$NAME`, which other clients pass on as it is. */
+function ofVariables({ name: file }: ClientFile, { name, group }: RuledEntry): string | undefined {
+  if (basename(file) !== "settings.json") return undefined;
+  const [written] = textsIn(group.servers[name]).flatMap((text) => text.match(/\$\w+/u) ?? []);
+  if (written === undefined) return undefined;
+  return `Only the client fills in ${written}. Write \${${written.slice(1)}} there and run wrap again.`;
 }
 
 const EXCLUDING = ["excludeMCPServers", "mcp.excluded"];
@@ -314,19 +333,26 @@ export function notesOn(name: string, entry: unknown, copy: string): readonly st
   return [...notesOnAddress(name, entry, copy), ...notesOnTools(name, entry, copy)];
 }
 
-/** Keys that let tools run without a question: Roo, Cline and Kiro, Gemini CLI. */
-const APPROVALS = ["alwaysAllow", "autoApprove", "trust"];
+const ASKS = "asks again before it runs tools that it allowed";
+/** Keys that only the client reads, and what it does without: Roo; Cline and Kiro; Gemini CLI; all of them. */
+const WITHOUT_KEYS = {
+  alwaysAllow: ASKS,
+  autoApprove: ASKS,
+  trust: ASKS,
+  timeout: "waits for tools as long as it does without it",
+};
 
 function notesOnTools(name: string, entry: unknown, copy: string): readonly string[] {
   const filters = Object.keys(filtersIn(entry)).map(
     (key) => `${name}: its "${key}" applies behind the gateway, too; change it in ${copy}.`,
   );
   const { ...all } = json.isObject(entry) ? entry : {};
-  const approvals = APPROVALS.filter((key) => isSet(all[key])).map((key) => {
+  const keys = Object.entries(WITHOUT_KEYS).flatMap(([key, does]) => {
     const line = `"${key}": ${JSON.stringify(all[key])}`;
-    return `${name}: the client asks again before it runs tools that "${key}" allowed. To change that, write ${line} into the gateway's entry, where it counts for the tools of all servers.`;
+    const note = `${name}: its "${key}" does not apply behind the gateway: the client ${does}. To change that, write ${line} into the gateway's entry, where it counts for the tools of all servers.`;
+    return isSet(all[key]) ? [note] : [];
   });
-  return [...filters, ...approvals];
+  return [...filters, ...keys];
 }
 
 function isSet(value: unknown): boolean {

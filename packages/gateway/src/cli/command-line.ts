@@ -192,11 +192,8 @@ function findConfiguration(): string {
 }
 
 function claudeFiles(): readonly string[] {
-  const { APPDATA } = process.env;
-  const name = "claude_desktop_config.json";
-  const desktop =
-    process.platform === "darwin"
-      ? join(homedir(), "Library", "Application Support", "Claude", name)
-      : join(APPDATA ?? join(homedir(), ".config"), "Claude", name);
-  return [join(homedir(), ".claude.json"), desktop];
+  const { APPDATA = join(homedir(), ".config") } = process.env;
+  const isMac = process.platform === "darwin";
+  const data = isMac ? join(homedir(), "Library", "Application Support") : APPDATA;
+  return [join(homedir(), ".claude.json"), join(data, "Claude", "claude_desktop_config.json")];
 }

@@ -98,19 +98,18 @@ export class HttpSessions {
   /** Answers a request that begins a session or belongs to one; undefined for any other. */
   async fetch(...[request, options]: Parameters<Answer>): Promise<Response | undefined> {
     const id = request.headers.get("mcp-session-id");
-    if (id !== null) {
-      const session = this.#open.get(id);
-      // After a 404 a client begins another session.
-      if (session === undefined)
-        return refuse(404, "There is no such session; start another.", -32_001);
-      this.#open.delete(id);
-      this.#open.set(id, session);
-      return answerIn(session, request, options);
+    if (id === null) {
+      // Newer clients have no such request.
+      const isFirst = request.method === "POST" && isInitializeRequest(options.parsedBody);
+      return isFirst ? (await this.#begin()).handleRequest(request, options) : undefined;
     }
-    // Requests after the first, and all of newer clients, name their version.
-    const isFirst = request.method === "POST" && !request.headers.has("mcp-protocol-version");
-    if (!isFirst || !isInitializeRequest(options.parsedBody)) return undefined;
-    return (await this.#begin()).handleRequest(request, options);
+    const session = this.#open.get(id);
+    // After a 404 a client begins another session.
+    if (session === undefined)
+      return refuse(404, "There is no such session; start another.", -32_001);
+    this.#open.delete(id);
+    this.#open.set(id, session);
+    return answerIn(session, request, options);
   }
 
   async close(): Promise<void> {

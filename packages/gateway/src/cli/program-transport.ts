@@ -10,6 +10,7 @@ import {
   getDefaultEnvironment,
 } from "@modelcontextprotocol/client/stdio";
 import { ByrefError } from "../../../../src/errors.ts";
+import { withoutMark } from "../configuration.ts";
 import * as limits from "../gateway-limits.ts";
 import { inPlaceOf, messageIn } from "../servers/mcp-fetch.ts";
 import { StringDecoder } from "node:string_decoder";
@@ -163,7 +164,8 @@ export class MessageBuffer extends ReadBuffer {
   /** Skips what is no JSON. Throws for a message that the protocol does not have. */
   override readMessage(): JSONRPCMessage | null {
     for (let end = this.#lines.indexOf("\n"); end >= 0; end = this.#lines.indexOf("\n")) {
-      const message = messageIn(this.#lines.toString("utf8", 0, end));
+      // Programs on Windows begin with a byte order mark.
+      const message = messageIn(withoutMark(this.#lines.toString("utf8", 0, end)));
       this.#lines = this.#lines.subarray(end + 1);
       if (message !== undefined) return inPlaceOf(message) ?? parsed(message);
     }

@@ -149,10 +149,10 @@ function transportTo(server: ServerConfiguration, kind?: "sse") {
   return transport;
 }
 
-/** Standard output is the protocol's. */
+/** Standard output is the protocol's. A client that no longer reads standard error does not end the gateway. */
 function log(line: string): void {
   // A server's words could begin a line, or control a terminal.
-  process.stderr.write(`byref: ${characters.visibleText(line.replaceAll("\n", " "))}\n`);
+  console.error(`byref: ${characters.visibleText(line.replaceAll("\n", " "))}`);
 }
 
 function logError(error: Error): void {

@@ -11,11 +11,11 @@ import {
   SqlRows,
   type StoreOptions,
   VariableStore,
-  sqlRows,
+  type sqlRows,
   migrations,
   type contents,
 } from "../../../../src/internal.ts";
-import { GatewayState } from "../gateway-state.ts";
+import { GatewayState, metaIn } from "../gateway-state.ts";
 import type { ListKeeper, Said } from "../tool-lists.ts";
 import type { DatabaseSync } from "node:sqlite";
 import * as limits from "../gateway-limits.ts";
@@ -91,23 +91,16 @@ export class StateFile extends GatewayState {
 }
 
 function listsIn(sql: NodeSql): ListKeeper {
-  const textOf = (key: string) => {
-    if (!sqlRows.hasTable(sql, "gateway_list")) return undefined;
-    const row = sqlRows.firstRow(sql, `SELECT said FROM gateway_list WHERE server = ?`, key);
-    return row && sqlRows.textIn(row, "said");
-  };
+  const meta = metaIn(sql);
   return {
     get(server) {
-      const text = textOf(digestOf(server));
+      const text = meta.get(`list ${digestOf(server)}`);
       // Only `set` writes them.
       return text === undefined ? undefined : (JSON.parse(text) as Said);
     },
     set(server, said) {
-      const [key, text] = [digestOf(server), JSON.stringify(said)];
-      if (textOf(key) === text) return;
-      sql.run(`CREATE TABLE IF NOT EXISTS gateway_list
-        (server TEXT PRIMARY KEY, said TEXT NOT NULL) WITHOUT ROWID`);
-      sql.run(`INSERT OR REPLACE INTO gateway_list VALUES (?, ?)`, key, text);
+      const [key, text] = [`list ${digestOf(server)}`, JSON.stringify(said)];
+      if (meta.get(key) !== text) meta.set(key, text);
     },
   };
 }
@@ -199,30 +192,13 @@ export function sharedStore(file: string, options: StoreOptions = {}): SharedSto
 }
 
 /** Methods that read several rows, which must belong together. Asynchronous ones read them before they wait. */
-const READING = new Set<PropertyKey>([
-  "info",
-  "open",
-  "read",
-  "readPath",
-  "list",
-  "page",
-  "tombstone",
-  "earlier",
-]);
+const READING = new Set("info open read readPath list page tombstone earlier".split(" "));
 /** Methods that decide by what they read what they write. */
-const WRITING = new Set<PropertyKey>([
-  "update",
-  "undo",
-  "delete",
-  "reset",
-  "endRun",
-  "evictDue",
-  "flushAccess",
-]);
+const WRITING = new Set("update undo delete reset endRun evictDue flushAccess".split(" "));
 
 /** Each method works on the current state of the database, and on one state. */
 function guarded(store: VariableStore, sql: NodeSql, refresh: () => void): VariableStore {
-  const guard = (key: PropertyKey, call: () => unknown): unknown => {
+  const guard = (key: string, call: () => unknown): unknown => {
     if (WRITING.has(key)) return sql.transaction(call);
     const current = () => {
       refresh();
@@ -235,7 +211,7 @@ function guarded(store: VariableStore, sql: NodeSql, refresh: () => void): Varia
       const found: unknown = Reflect.get(target, key, target);
       if (typeof found !== "function") return found;
       return (...parameters: readonly unknown[]) =>
-        guard(key, () => Reflect.apply(found, target, parameters));
+        guard(String(key), () => Reflect.apply(found, target, parameters));
     },
   });
 }

@@ -1,3 +1,4 @@
+import { json } from "../../../../src/internal.ts";
 import type { ServerConfiguration } from "../configuration.ts";
 
 /** Shorter values are unlikely to be secrets, and redacting them would remove ordinary words. */
@@ -65,8 +66,8 @@ export function redactTexts<Value extends object>(
 ): Value {
   const texts = (_key: string, inner: unknown) =>
     typeof inner === "string" ? redact(inner) : inner;
-  // Only texts change.
-  return JSON.parse(JSON.stringify(value), texts) as Value;
+  // Only texts change: numbers keep their digits.
+  return json.parsedJson(JSON.stringify(value, texts)) as Value;
 }
 
 /** Returns a text without URL encoding; one that is not valid UTF-8 as it is. */

@@ -16,7 +16,7 @@ import {
   run,
   start,
 } from "../../../../test/support/mcp-tools.ts";
-import { fitScalars } from "../../src/agents/fit-scalars.ts";
+import { fitScalars } from "../../src/servers/fit-scalars.ts";
 import { parseExactly } from "../../../../src/value/exact-number.ts";
 
 endServersAfterEach();
