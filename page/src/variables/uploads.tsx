@@ -144,8 +144,11 @@ export async function uploadOf(file: File, kind = kindOfFile(file)): Promise<Upl
   return { name, contentType: "text/csv", body: new Blob([text]), delimiter: "auto" };
 }
 
-/** Text that is not UTF-8 usually comes from an old spreadsheet. */
+/** Spreadsheets write UTF-16 with a byte order mark. Other text that is not UTF-8 usually comes from an old one. */
 function decoded(bytes: ArrayBuffer): string {
+  const [first, second] = new Uint8Array(bytes, 0, Math.min(2, bytes.byteLength));
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  if (first === 0xfe && second === 0xff) return new TextDecoder("utf-16be").decode(bytes);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {
