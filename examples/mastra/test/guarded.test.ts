@@ -103,6 +103,7 @@ it.each([
   await agent.generate("Go.", inThread);
   await agent.generate("Again.", inThread);
   const prompts = JSON.stringify([model.prompts, inner.prompts]);
+  expect(store.list()).toHaveLength(3);
   const found = prompts.match(/tool_denied|(?:In|Read) Oslo|123456/g);
   expect(new Set(found)).toEqual(
     new Set(["tool_denied", tool.includes("agent") ? "Read Oslo" : "In Oslo"]),
