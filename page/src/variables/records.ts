@@ -21,7 +21,7 @@ export interface Sorting {
 /** Column of elements that are not records. */
 const VALUE = "value";
 
-const MAX_COLUMNS = 60;
+export const MAX_COLUMNS = 60;
 const LOOKED_AT = 200;
 
 export function isRecord(value: Json | undefined): value is Readonly<Record<string, Json>> {
