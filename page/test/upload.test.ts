@@ -44,6 +44,13 @@ describe("an uploaded file", () => {
     expect(await upload.body.text()).toBe("a\né\n");
   });
 
+  it("is refused if it is a folder, which cannot be read (pingdotgg/t3code#11961)", async () => {
+    const folder = Object.assign(new File(["x"], "folder"), {
+      slice: () => ({ arrayBuffer: () => Promise.reject(new Error("NotFoundError")) }),
+    });
+    await expect(uploadOf(folder)).rejects.toThrow("It cannot be read.");
+  });
+
   it("is sent as bytes with its type if it is neither text nor JSON", async () => {
     const upload = await uploadOf(new File(["x"], "a.zip", { type: "application/zip" }));
     expect(upload.contentType).toBe("application/zip");

@@ -133,6 +133,13 @@ const MAX_BYTES = 95 * 1024 * 1024;
 export async function uploadOf(file: File, kind = kindOfFile(file)): Promise<Upload> {
   if (file.size > MAX_BYTES)
     throw new Error("It is larger than 95 MiB, which is the most a value may be.");
+  // A folder that is dropped looks like a file. Sending it would fail as a lost connection does.
+  await file
+    .slice(0, 1)
+    .arrayBuffer()
+    .catch(() => {
+      throw new Error("It cannot be read. Add the files of a folder in its place.");
+    });
   const name = variableName(file.name);
   if (kind === "json") return { name, contentType: "application/json", body: file };
   if (kind === "records") return { name, contentType: "application/x-ndjson", body: file };
