@@ -30,8 +30,8 @@ const templates = join(import.meta.dirname, "../templates");
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  const isChoice = error instanceof ChoiceError || isArgumentError(error);
-  if (!isChoice) throw error;
+  if (!(error instanceof ChoiceError || isArgumentError(error) || isSystemError(error)))
+    throw error;
   console.error(error.message);
   process.exitCode = 2;
 }
@@ -112,7 +112,8 @@ function isOldNode(): boolean {
 
 function nextSteps({ folder, template, model }: Project, isInstalled: boolean): string {
   const start = template === "node" ? "npm start" : "npm run dev";
-  const steps = [`cd ${folder}`, ...(isInstalled ? [] : ["npm install"]), start];
+  const path = /[^\w@%+=:,./\\-]/.test(folder) ? `"${folder}"` : folder;
+  const steps = [`cd ${path}`, ...(isInstalled ? [] : ["npm install"]), start];
   const needsKey = /^(?:openai|anthropic):/.test(model);
   const file = template === "node" ? ".env" : ".dev.vars";
   return [
@@ -121,6 +122,11 @@ function nextSteps({ folder, template, model }: Project, isInstalled: boolean): 
     ...steps.map((step) => `  ${step}`),
     ...(needsKey ? ["", `Write your key behind MODEL_API_KEY= in ${file} first.`] : []),
   ].join("\n");
+}
+
+/** A folder that cannot be written, or a file in its place: the error names the path. */
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && "syscall" in error;
 }
 
 /** Node's own errors for unknown and incomplete flags name the flag. */

@@ -20,7 +20,9 @@ const LOCAL_ENDPOINT = "http://localhost:11434/v1";
  */
 export function modelSettings({ model, modelBaseUrl }: ModelChoice): string {
   if (model === "demo") return "";
-  if (/[\r\n]/.test(`${model}${modelBaseUrl}`)) throw new ChoiceError("A model is one line.");
+  // Settings files end a value there, or read it otherwise.
+  if (/[\r\n#"'`]/.test(`${model}${modelBaseUrl}`))
+    throw new ChoiceError("A model and its address are one line each, without quotes and #.");
   const [, provider = "", id = ""] = /^([a-z-]+):(.+)$/.exec(model) ?? [];
   if (provider === "workers-ai") return `MODEL=${model}\n`;
   const endpoint = modelBaseUrl ?? ENDPOINTS[provider] ?? LOCAL_ENDPOINT;

@@ -18,15 +18,6 @@ export type ClimateNormals = {
   readonly windSpeed: number;
 };
 
-/** A city's name in a text. `start` is a UTF-16 offset. */
-export type CityMention = {
-  readonly city: ClimateNormals;
-  readonly text: string;
-  readonly start: number;
-};
-
-type Word = { readonly folded: string; readonly start: number; readonly end: number };
-
 // name | aliases | country | latitude longitude | °C January to December | % January July | m/s
 const table = `
 New York|NYC,New York City,Manhattan|United States|40.7 -74.0|0.5 2 6 12 17 22.5 25.5 24.5 21 14.5 9 3.5|61 65|5
@@ -71,95 +62,48 @@ Tokyo||Japan|35.7 139.7|5.5 6 9.5 14.5 19 22 26 27 23.5 18 12.5 7.5|51 76|2.8
 Sydney||Australia|-33.9 151.2|23.5 23.5 22 19.5 16.5 14 13 14.5 17 19 20.5 22.5|66 64|3.9
 `;
 
-/** 40 cities; the same frozen rows at every import. */
-const climateNormals: readonly ClimateNormals[] = Object.freeze(
-  table.trim().split("\n").map(parseRow),
+/** 40 cities, by their names and aliases. */
+const cities: ReadonlyMap<string, ClimateNormals> = new Map(
+  table
+    .trim()
+    .split("\n")
+    .map(parseRow)
+    .flatMap((city) => [city.name, ...city.aliases].map((name) => [fold(wordsIn(name)), city])),
 );
 
-const maxNameWords = 4;
-const cityByFoldedName: ReadonlyMap<string, ClimateNormals> = new Map(
-  climateNormals.flatMap((city) =>
-    [city.name, ...city.aliases].map((name) => [fold(name), city] as const),
-  ),
-);
-
-/** The city that a location names (`NYC`, `sao paulo`, `Paris, France`), or undefined. */
+/** The city that a location begins with (`NYC`, `sao paulo`, `Paris, France`), or undefined. */
 export function findCity(location: string): ClimateNormals | undefined {
-  const exact = cityByFoldedName.get(fold(location));
-  if (exact !== undefined) return exact;
-  const first = findCityMentions(location)[0];
-  return first !== undefined && location.slice(0, first.start).trim() === ""
-    ? first.city
-    : undefined;
+  return cityAt(wordsIn(location), 0)?.city;
 }
 
-/** Every known city named in a text, in order of appearance; the longest name wins at each place. */
-export function findCityMentions(text: string): readonly CityMention[] {
-  const words = wordsOf(text);
-  const mentions: CityMention[] = [];
-  for (let index = 0; index < words.length; index += 1) {
-    const found = longestNameAt(words, index);
-    if (found === undefined) continue;
-    const { start } = found.first;
-    mentions.push({ city: found.city, text: text.slice(start, found.last.end), start });
-    index += found.wordCount - 1;
-  }
-  return mentions;
-}
-
-/** Names of known cities, sorted by edit distance. */
-export function nearestCityNames(location: string, count: number): readonly string[] {
-  const wanted = fold(location).slice(0, 40);
-  return climateNormals
-    .map(({ name }) => ({ name, edits: editDistance(wanted, fold(name)) }))
-    .toSorted((a, b) => a.edits - b.edits)
-    .slice(0, count)
-    .map(({ name }) => name);
-}
-
-function longestNameAt(words: readonly Word[], index: number) {
-  for (let wordCount = maxNameWords; wordCount > 0; wordCount -= 1) {
-    const run = words.slice(index, index + wordCount);
-    const [first, last] = [run[0], run.at(-1)];
-    if (first === undefined || last === undefined || run.length < wordCount) continue;
-    const city = cityByFoldedName.get(run.map((word) => word.folded).join(" "));
-    if (city !== undefined) return { city, first, last, wordCount };
+/** The city whose name begins at a place of these words, and the words of the name; the longest name wins. */
+export function cityAt(words: readonly string[], at: number) {
+  for (const count of [4, 3, 2, 1]) {
+    const name = words.slice(at, at + count);
+    const city = cities.get(fold(name));
+    if (city !== undefined) return { city, name };
   }
   return undefined;
 }
 
-// Removes accents and splits at apostrophes, so that "Sao Paulo" and "London's" are found.
-function wordsOf(text: string): readonly Word[] {
-  return Array.from(text.matchAll(/[\p{L}\p{M}\p{N}]+/gu), (match) => ({
-    folded: match[0].normalize("NFD").replace(/\p{M}/gu, "").toLowerCase(),
-    start: match.index,
-    end: match.index + match[0].length,
-  }));
+/** The words of a text as they are written. An apostrophe may be in one: `London's`. */
+export function wordsIn(text: string): readonly string[] {
+  return text.match(/[\p{L}\p{M}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu) ?? [];
 }
 
-function fold(text: string): string {
-  return wordsOf(text)
-    .map((word) => word.folded)
-    .join(" ");
-}
-
-function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= from.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= to.length; column += 1) {
-      const replaced = at(previous, column - 1) + (from[row - 1] === to[column - 1] ? 0 : 1);
-      current.push(Math.min(replaced, at(previous, column) + 1, at(current, column - 1) + 1));
-    }
-    previous = current;
-  }
-  return at(previous, to.length);
+/** Removes accents and genitives, so that "Sao Paulo" and "London's" are found. */
+function fold(words: readonly string[]): string {
+  const plain = words
+    .join(" ")
+    .normalize("NFD")
+    .replaceAll(/\p{M}|['’]s\b/gu, "");
+  return plain.toLowerCase();
 }
 
 function parseRow(row: string): ClimateNormals {
   const [name = "", aliases = "", country = "", place = "", ...means] = row.split("|");
   const [temperatures, humidity = [], wind = []] = means.map(numbers);
-  return Object.freeze({
+  return {
     name,
     aliases: aliases === "" ? [] : aliases.split(","),
     country,
@@ -168,7 +112,7 @@ function parseRow(row: string): ClimateNormals {
     temperatures: temperatures ?? [],
     humidity: { january: at(humidity, 0), july: at(humidity, 1) },
     windSpeed: at(wind, 0),
-  });
+  };
 }
 
 function numbers(text: string): readonly number[] {

@@ -1,6 +1,6 @@
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
-import { type ClimateNormals, findCity, nearestCityNames } from "./climate-normals.ts";
+import { type ClimateNormals, findCity } from "./climate-normals.ts";
 
 const weatherReadingSchema = z.object({
   city: z.string(),
@@ -45,7 +45,7 @@ const warmthBelow: readonly (readonly [limit: number, word: string])[] = [
 export function createWeather({ now = () => new Date() }: { readonly now?: () => Date } = {}) {
   return {
     name: "weather",
-    description: "Reports and compares the typical weather of 100 well-known cities.",
+    description: "Reports and compares the typical weather of 40 well-known cities.",
     instructions: [
       "You report the weather. Call get_weather once for each city, in parallel for several.",
       "To compare two cities, pass the two kept readings to compare_weather by reference.",
@@ -73,7 +73,11 @@ export const weather = createWeather();
 
 function readWeather(location: string, date: Date): WeatherReading {
   const city = findCity(location);
-  if (city === undefined) throw unknownCity(location);
+  if (city === undefined) {
+    throw new Error(
+      `Unknown city "${location}". I know forty, such as New York, London and Tokyo.`,
+    );
+  }
   // UTC, so that the same instant gives the same month on every machine.
   const month = date.getUTCMonth();
   const temperature = city.temperatures[month] ?? Number.NaN;
@@ -116,11 +120,6 @@ function humiditySentence(warm: WeatherReading, difference: number): string {
   const points = Math.abs(difference) === 1 ? "point" : "points";
   const direction = difference > 0 ? "higher" : "lower";
   return `Humidity in ${warm.city} is ${Math.abs(difference)} ${points} ${direction}.`;
-}
-
-function unknownCity(location: string): Error {
-  const names = nearestCityNames(location, 3).join(", ");
-  return new Error(`Unknown city "${location}". Cities with a similar name: ${names}.`);
 }
 
 function humidityIn({ humidity }: ClimateNormals, month: number): number {

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { unstable_startWorker as startWorker } from "wrangler";
 import { startBrowser } from "../../test/support/browser.ts";
-import { type Shop, startShop } from "./start-shop.ts";
+import { type Shop, startShop } from "../agents-sdk/start-shop.ts";
 
 let shop: Shop;
 let browser: Awaited<ReturnType<typeof startBrowser>>;
 
 beforeAll(async () => {
-  [shop, browser] = await Promise.all([startShop("inspected.ts"), startBrowser()]);
+  [shop, browser] = await Promise.all([startShop(startWorker, "inspected.ts"), startBrowser()]);
 });
 afterAll(() => Promise.all([browser.stop(), shop.stop()]));
 

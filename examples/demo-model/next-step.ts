@@ -146,13 +146,18 @@ function earlierWeather(places: readonly string[], { earlier }: DemoConversation
   });
 }
 
-function planPage({ thisTurn }: DemoConversation): Plan {
-  const path = "/prices";
-  const need = (toolName: string, input: () => JSONObject): Need => ({
+/** Returns a function that makes needs, whose outcomes are the latest of their tools. */
+function needsIn(thisTurn: readonly Outcome[]) {
+  return (toolName: string, input: () => JSONObject): Need => ({
     toolName,
     outcome: outcomesOf(toolName, thisTurn).at(-1),
     input,
   });
+}
+
+function planPage({ thisTurn }: DemoConversation): Plan {
+  const path = "/prices";
+  const need = needsIn(thisTurn);
   const page = need("get_page", () => ({ path }));
   const edits = [
     { find: "<title>Prices 2025</title>", replace: "<title>Prices 2026</title>" },
@@ -166,11 +171,7 @@ function planPage({ thisTurn }: DemoConversation): Plan {
 }
 
 function planRefund(id: string, { thisTurn }: DemoConversation): Plan {
-  const need = (toolName: string, input: () => JSONObject): Need => ({
-    toolName,
-    outcome: outcomesOf(toolName, thisTurn).at(-1),
-    input,
-  });
+  const need = needsIn(thisTurn);
   const order = need("get_order", () => ({ id }));
   const it = reference(order);
   const refund = need("refund_order", () => ({
@@ -186,22 +187,15 @@ function planRefund(id: string, { thisTurn }: DemoConversation): Plan {
 
 /** Saves the address as a value of the user, which all conversations have. */
 function planAddress(address: string, { thisTurn }: DemoConversation): Plan {
-  const saved = {
-    toolName: "set_variable",
-    outcome: outcomesOf("set_variable", thisTurn).at(-1),
-    input: () => ({ name: "address", value: address, scope: "user" }),
-  };
+  const input = { name: "address", value: address, scope: "user" };
+  const saved = needsIn(thisTurn)("set_variable", () => input);
   const answer = () =>
     'I keep it for all your conversations: $user.address. Say "Send me a lamp.", here or in a new one.';
   return { stages: [[saved]], answer };
 }
 
 function planParcel(item: string, { thisTurn }: DemoConversation): Plan {
-  const sent: Need = {
-    toolName: "send_parcel",
-    outcome: outcomesOf("send_parcel", thisTurn).at(-1),
-    input: () => ({ item, to: "$user.address" }),
-  };
+  const sent = needsIn(thisTurn)("send_parcel", () => ({ item, to: "$user.address" }));
   const answer = () => `The ${item} is on its way to ${reference(sent)}.to.`;
   return { stages: [[sent]], answer };
 }
@@ -210,11 +204,7 @@ function planOrders(
   { goal, status, list: name }: OrdersIntent,
   conversation: DemoConversation,
 ): Plan {
-  const need = (toolName: string, input: () => JSONObject): Need => ({
-    toolName,
-    outcome: outcomesOf(toolName, conversation.thisTurn).at(-1),
-    input,
-  });
+  const need = needsIn(conversation.thisTurn);
   const fresh = need("list_orders", () => (status === undefined ? {} : { status }));
   const given = conversation.variables.get(name ?? "");
   const named = given && { toolName: "list_orders", input: {}, result: given };

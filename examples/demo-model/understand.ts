@@ -1,4 +1,4 @@
-import { type CityMention, findCityMentions } from "../agents/climate-normals.ts";
+import { cityAt, wordsIn } from "../agents/climate-normals.ts";
 import { orderStatuses } from "../agents/orders.ts";
 
 export type OrderGoal = "list" | "totals" | "summary" | "report" | "plan";
@@ -105,70 +105,38 @@ function ordersIntent(question: string): Intent | undefined {
 }
 
 function weatherIntent(question: string): Intent | undefined {
-  const mentions = findCityMentions(question);
-  const words = wordsOf(question);
-  const has = (known: ReadonlySet<string>) => words.some((word) => known.has(word));
+  const words = wordsIn(question);
+  const has = (known: ReadonlySet<string>) => words.some((word) => known.has(word.toLowerCase()));
   const compares = has(compareWords);
-  if (!has(weatherWords) && !compares && mentions.length === 0) return undefined;
-  const places = placesIn(question, mentions);
+  const isAbout = has(weatherWords) || compares || words.some((_, at) => cityAt(words, at));
+  const places = isAbout && !has(times) ? placesIn(words) : undefined;
   return places === undefined || places.length > maxPlaces
     ? undefined
     : { kind: "weather", places, compares };
 }
 
-/** Returns the places of a question in order, known or not; undefined if other words remain. */
-function placesIn(
-  question: string,
-  mentions: readonly CityMention[],
-): readonly string[] | undefined {
+/** The places in order, known or not, such as "in El Dorado"; undefined if other words remain. */
+function placesIn(words: readonly string[]): readonly string[] | undefined {
   const places = new Map<unknown, string>();
-  let before = "";
-  let at = 0;
-  for (const { city, text, start } of mentions) {
-    const unknown = unknownPlaces(question.slice(at, start), before);
-    if (unknown === undefined) return undefined;
-    for (const place of unknown) places.set(place, place);
-    if (!places.has(city)) places.set(city, text);
-    at = start + text.length;
-    before = city.country;
+  let country = "";
+  for (let at = 0; at < words.length;) {
+    const known = cityAt(words, at);
+    const end = words.findIndex((word, index) => index >= at && isKnown(word));
+    const name = known?.name ?? words.slice(at, end < 0 ? undefined : end);
+    const place = name.join(" ").replace(/['’]s$/u, "");
+    const isPlace = known !== undefined || placeWords.has(words[at - 1]?.toLowerCase() ?? "");
+    if (!isPlace && place !== "" && place !== country) return undefined;
+    const key = known?.city ?? place;
+    if (isPlace && place !== "" && !places.has(key)) places.set(key, place);
+    country = known?.city.country ?? "";
+    at += Math.max(1, name.length);
   }
-  const unknown = unknownPlaces(question.slice(at), before);
-  for (const place of unknown ?? []) places.set(place, place);
-  return unknown === undefined ? undefined : [...places.values()];
+  return [...places.values()];
 }
 
-/** The places in a piece without known cities: "in El Dorado", or a name in capitals after a comma. */
-function unknownPlaces(piece: string, country: string): readonly string[] | undefined {
-  const tokens = Array.from(
-    piece.matchAll(/[\p{L}\p{M}\p{N}]+(?:['’-][\p{L}\p{N}]+)*|[^\s\p{L}\p{N}]/gu),
-    ([text]) => text,
-  );
-  const places: string[] = [];
-  for (let at = 0; at < tokens.length; at++) {
-    const first = tokens[at] ?? "";
-    if (isKnown(first)) continue;
-    const name: string[] = [];
-    while (at < tokens.length && !isKnown(tokens[at] ?? "")) name.push(tokens[at++] ?? "");
-    const place = name.join(" ").slice(0, 100);
-    const before = tokens[at - name.length - 1]?.toLowerCase() ?? "";
-    const isPlace = placeWords.has(before) || (before === "," && /^\p{Lu}/u.test(first));
-    if (name.some((word) => times.has(word.toLowerCase()))) return undefined;
-    if (before === "," && place === country) continue;
-    if (!isPlace) return undefined;
-    places.push(place);
-  }
-  return places;
-}
-
-function isKnown(token: string): boolean {
-  const word = token.toLowerCase();
-  return (
-    !/[\p{L}\p{N}]/u.test(word) ||
-    weatherWords.has(word) ||
-    compareWords.has(word) ||
-    placeWords.has(word) ||
-    weatherPhrases.has(word)
-  );
+function isKnown(word: string): boolean {
+  const all = [weatherWords, compareWords, placeWords, weatherPhrases];
+  return all.some((known) => known.has(word.toLowerCase()));
 }
 
 const times = set(
@@ -176,5 +144,5 @@ const times = set(
 );
 
 function wordsOf(text: string): readonly string[] {
-  return Array.from(text.toLowerCase().matchAll(/[\p{L}\p{N}]+/gu), (match) => match[0]);
+  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 }

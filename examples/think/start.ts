@@ -1,28 +1,10 @@
-/** Starts the agent on workerd with the scripted model, and asks it a question: `npm start`. */
+/** Starts the agent on workerd with the scripted model, and asks it two questions: `npm start`. */
 import { unstable_startWorker as startWorker } from "wrangler";
-import { startModel } from "../agents-sdk/model-server.ts";
-import { charsOf, QUESTIONS } from "../agents-sdk/script.ts";
-import { talkTo } from "../agents-sdk/talk.ts";
+import { showTalk, startShop } from "../agents-sdk/start-shop.ts";
 
-const model = await startModel();
-const worker = await startWorker({
-  config: "wrangler.toml",
-  bindings: { MODEL_BASE_URL: { type: "plain_text", value: model.url } },
-  dev: { logLevel: "error", server: { port: 0 }, inspector: false, persist: false },
-});
+const shop = await startShop(startWorker, "thinker.ts");
 try {
-  const { origin } = await worker.url;
-  const talk = await talkTo(`${origin}/agents/thinker/first`);
-  for (const question of QUESTIONS.slice(0, 2)) {
-    console.log(`\nperson        ${question}`);
-    const before = model.written.length;
-    const answer = await talk.ask(question);
-    for (const text of model.written.slice(before)) console.log(`model writes  ${text}`);
-    console.log(`person sees   ${answer}`);
-  }
-  console.log(`\n${model.prompts.length} calls of the model, ${charsOf(model.prompts)} characters`);
-  talk.close();
+  await showTalk(shop, "thinker");
 } finally {
-  model.close();
-  await worker.dispose();
+  await shop.stop();
 }

@@ -324,7 +324,7 @@ export function CopyButton({ text, label = `Copy ${text}`, ...props }: CopyButto
   );
 }
 
-/** Copies a number as it is stored, if it alone is selected: it may be shown with fewer digits. */
+/** Copies a number or a long text as it is stored, if it alone is selected: it may be shown shorter. */
 export function copyExact(event: ClipboardEvent): void {
   const selection = getSelection();
   const shown = selection?.anchorNode?.parentElement?.closest<HTMLElement>("[data-value]");

@@ -80,6 +80,11 @@ export function jsonIn(text = ""): unknown {
   }
 }
 
+/** Removes blank lines and spaces around a message. The indentation of its first line stays. */
+export function messageIn(draft: string): string {
+  return draft.replace(/^(?:[^\S\n]*\n)+/, "").trimEnd();
+}
+
 /** Cuts a text that is longer than `most` characters. */
 export function shortened(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
-import { comparable, firstChoice, seriesOf, xColumns } from "../src/chart/chart.tsx";
+import {
+  comparable,
+  firstChoice,
+  seriesOf,
+  timeIn,
+  valueScale,
+  xColumns,
+} from "../src/chart/chart.tsx";
 import { columnsOf } from "../src/variables/records.ts";
 
 const rowsOf = (values: readonly Json[]) => values.map((value, index) => ({ index, value }));
@@ -17,6 +24,32 @@ describe("a chart's default view", () => {
     expect(xColumns(columnsOf(rowsOf(values)), rowsOf(values))).toEqual(["month", "name"]);
   });
 });
+
+it.each([
+  ["2025-01", "2025-01-01T00:00:00.000Z"],
+  ["2025-03-30", "2025-03-30T00:00:00.000Z"],
+  ["2025-03-30 02:30", "2025-03-30T02:30:00.000Z"],
+  ["2025-03-30T02:30:01.5", "2025-03-30T02:30:01.500Z"],
+  ["2025-01-01T10:00Z", "2025-01-01T10:00:00.000Z"],
+  ["2025-01-01 10:00+0200", "2025-01-01T08:00:00.000Z"],
+])("%s is the same time in each browser (palantir/plottable#1868)", (text, iso) => {
+  const before = process.env["TZ"];
+  process.env["TZ"] = "Europe/Berlin";
+  expect(new Date(timeIn(text)).toISOString()).toBe(iso);
+  process.env["TZ"] = before;
+});
+
+it.each([0, -3, 1_700_000_000_000_000_000, 1e300])(
+  "values that are all %d have a place",
+  (value) => {
+    const { place } = valueScale([{ name: "a", values: [value, value] }], {
+      height: 200,
+      fromZero: false,
+    });
+    expect(place(value)).toBeGreaterThan(0);
+    expect(place(value)).toBeLessThan(200);
+  },
+);
 
 describe("series", () => {
   const rows = rowsOf([

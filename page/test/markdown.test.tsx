@@ -26,6 +26,20 @@ describe("Markdown", () => {
     expect(html).toContain('<td style="text-align:right">1,204.5</td>');
   });
 
+  it.each([
+    [">", 99],
+    [">", 150],
+    [">", 5_000],
+    ["> - ", 200],
+  ])(
+    "shows the text in %j %d times (markedjs/marked#1462, MCPJam/inspector#4381)",
+    (level, times) => {
+      const html = htmlOf(`${level.repeat(times)}the end`);
+      expect(html).toContain("the end");
+      expect(html.split("<blockquote>").length).toBeLessThanOrEqual(101);
+    },
+  );
+
   it("shows HTML as text", () => {
     expect(htmlOf('<img src=x onerror="alert(1)">')).not.toContain("<img");
     expect(htmlOf("a <script>alert(1)</script> b")).toBe(
@@ -63,6 +77,14 @@ describe("Markdown", () => {
     expect(htmlOf(`a ${marked(0, `9${forged}\uE001`)} b`)).toBe(
       '<p>a <mark id="0">9\uE100mine\uE100</mark> b</p>',
     );
+    for (const [open, close] of [
+      ["&#xE000;", "&#xE001;"],
+      ["&#057344;", "&#57345;"],
+    ]) {
+      const html = htmlOf(`${marked(0, "9")} ${open}\uE101mine${close}\uE101 ![${open}\uE101](x)`);
+      expect(html.match(/<mark|[\uE000\uE001]/g)).toEqual(["<mark"]);
+      expect(html).toContain("mine");
+    }
   });
 
   it.each([

@@ -1,6 +1,14 @@
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
-import { cellOf, columnsOf, filtered, sorted, textOf } from "../src/variables/records.ts";
+import {
+  cellOf,
+  columnsOf,
+  filtered,
+  findingQuery,
+  sorted,
+  textOf,
+} from "../src/variables/records.ts";
 
 const rowsOf = (...values: Json[]) => values.map((value, index) => ({ index, value }));
 const indices = (rows: readonly { index: number }[]) => rows.map(({ index }) => index);
@@ -44,4 +52,23 @@ describe("filtering", () => {
     expect([foundBy("ADA 12"), foundBy("1,234"), foundBy("ito 1")]).toEqual([[2], [0], []]);
     expect(filtered(rows, "  ")).toBe(rows);
   });
+
+  it.each(["école", "ÉCOLE", "Straße", "o'", "ŽIŽKOV", "100%"])(
+    "finds %j by a query as in memory",
+    (filter) => {
+      const words = ["École d'été", "STRASSE, Straße", "žižkov", "100 %", "O'Neill", "100%"];
+      const rows = rowsOf(...words.map((word) => ({ word })));
+      const database = new DatabaseSync(":memory:");
+      database.exec('CREATE TABLE orders ("index" INTEGER, word TEXT)');
+      for (const [index, word] of words.entries())
+        database.prepare("INSERT INTO orders VALUES (?, ?)").run(index, word);
+      const sql = findingQuery("orders", columnsOf(rows), { filter, sorting: undefined }) ?? "";
+      const positions = database
+        .prepare(sql)
+        .all()
+        .map(({ at }) => Number(at));
+      expect(positions).toEqual(indices(filtered(rows, filter)));
+      expect(positions).not.toEqual([]);
+    },
+  );
 });

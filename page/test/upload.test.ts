@@ -32,11 +32,23 @@ describe("an uploaded file", () => {
     expect(kindOfFile({ name, type })).toBe(kind);
   });
 
-  it("is sent as UTF-8 if it is a CSV in another encoding", async () => {
-    const bytes = new Uint8Array([0x61, 0x0a, 0xe9, 0x0a]);
+  it.each([
+    ["Windows-1252", [0x61, 0x0a, 0xe9, 0x0a]],
+    ["UTF-8 with a mark", [0xef, 0xbb, 0xbf, 0x61, 0x0a, 0xc3, 0xa9, 0x0a]],
+    ["UTF-16 (mistval/kotoba#95)", [0xff, 0xfe, 0x61, 0, 0x0a, 0, 0xe9, 0, 0x0a, 0]],
+    ["big-endian UTF-16", [0xfe, 0xff, 0, 0x61, 0, 0x0a, 0, 0xe9, 0, 0x0a]],
+  ])("is sent as UTF-8 if it is a CSV in %s", async (_, codes) => {
+    const bytes = new Uint8Array(codes);
     const upload = await uploadOf(new File([bytes], "old.csv"));
     expect(upload).toMatchObject({ name: "old", contentType: "text/csv", delimiter: "auto" });
     expect(await upload.body.text()).toBe("a\né\n");
+  });
+
+  it("is refused if it is a folder, which cannot be read (pingdotgg/t3code#11961)", async () => {
+    const folder = Object.assign(new File(["x"], "folder"), {
+      slice: () => ({ arrayBuffer: () => Promise.reject(new Error("NotFoundError")) }),
+    });
+    await expect(uploadOf(folder)).rejects.toThrow("It cannot be read.");
   });
 
   it("is sent as bytes with its type if it is neither text nor JSON", async () => {

@@ -7,6 +7,7 @@ import {
   jsonIn,
   labelsOf,
   lifeOf,
+  messageIn,
   numberWords,
   secondsIn,
   troubleOf,
@@ -46,6 +47,17 @@ describe("time in words", () => {
     expect(secondsIn(text)).toBe(seconds);
   });
 });
+
+it.each([
+  ["  a\n    b  \n", "  a\n    b"],
+  ["\n \n  def f():\n    pass\n\n", "  def f():\n    pass"],
+  [" \n\t\n ", ""],
+])(
+  "a message keeps the indentation of its first line: %j (sdelements/lets-chat#391)",
+  (draft, sent) => {
+    expect(messageIn(draft)).toBe(sent);
+  },
+);
 
 it("numbers that a double does not give back keep their digits", () => {
   expect(jsonIn('{"id":1234567890123456789,"n":-1.50}')).toEqual({

@@ -119,15 +119,22 @@ it("a large table is filtered, sorted and counted as a whole", async ({ open, de
   await page.getByText(/^Sorts and filters the [\d,]+ loaded rows of 10,000\./).waitFor();
 });
 
-it("a column has one format of numbers, which are copied whole", async ({ open, demo }) => {
+it("a column has one format of numbers, which are copied whole, as long texts are (Ivy-Interactive/Ivy-Framework#4570)", async ({
+  open,
+  demo,
+}) => {
   const { page, variables } = await variablesPage({ open, demo });
-  await variables.put("sums", [{ average: 499.95499549954997 }, { average: 12 }]);
+  const note = "word ".repeat(100).trim();
+  await variables.put("sums", [{ average: 499.95499549954997, note }, { average: 12 }]);
   await listed(page, "sums").click();
   const table = page.getByRole("table", { name: "$sums" });
   await table.getByRole("cell", { name: "12.00", exact: true }).waitFor();
   await table.getByRole("cell", { name: "499.95", exact: true }).dblclick();
   await page.keyboard.press("ControlOrMeta+c");
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe("499.95499549954997");
+  await table.getByRole("cell", { name: /^word .*…$/ }).click({ clickCount: 3 });
+  await page.keyboard.press("ControlOrMeta+c");
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(note);
 });
 
 /** Returns the texts of the cells of each row. */

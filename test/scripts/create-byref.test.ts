@@ -168,9 +168,12 @@ describe("a model", () => {
     expect(modelSettings({ model, modelBaseUrl })).toBe(lines.join(""));
   });
 
-  it.each(["gpt", "mistral:large", "openai:", "openai:x\nAUTH=none"])("%j is refused", (model) => {
-    expect(() => modelSettings({ model })).toThrow(/names no model|one line/);
-  });
+  it.each(["gpt", "mistral:large", "openai:", "openai:x\nAUTH=none", "openai:a #b", "openai:'a'"])(
+    "%j is refused",
+    (model) => {
+      expect(() => modelSettings({ model })).toThrow(/names no model|one line/);
+    },
+  );
 });
 
 describe("the program", () => {
@@ -182,21 +185,24 @@ describe("the program", () => {
     });
 
   it("creates a project without a question, and prints the next steps", () => {
-    const { status, stdout } = run("agent", "--template=node", "--model=openai:gpt");
+    const { status, stdout } = run("my agents/agent", "--template=node", "--model=openai:gpt");
     expect(status).toBe(0);
-    expect(stdout).toContain("  cd agent\n  npm install\n  npm start\n");
+    expect(stdout).toContain('  cd "my agents/agent"\n  npm install\n  npm start\n');
     expect(stdout).toContain("Write your key behind MODEL_API_KEY= in .env");
-    const path = join(parent, "agent/.env");
+    const path = join(parent, "my agents/agent/.env");
     expect(readFileSync(path, "utf8")).toContain("MODEL=openai-compatible:gpt");
     expect(statSync(path).mode & 0o077).toBe(0);
-    expect(readFileSync(join(parent, "agent/.gitignore"), "utf8")).toContain(".env");
+    expect(readFileSync(join(parent, "my agents/agent/.gitignore"), "utf8")).toContain(".env");
   });
 
   it.each([
     [["a", "b"], "One folder, not a, b."],
     [["--colour"], "Unknown option '--colour'"],
     [["--template"], "--template"],
+    [["file"], "not a directory"],
+    [["file/agent"], "file"],
   ])("exits with 2 and one sentence for %j", (words, message) => {
+    writeFileSync(join(parent, "file"), "");
     const { status, stderr } = run(...words);
     expect(status).toBe(2);
     expect(stderr).toContain(message);

@@ -128,11 +128,6 @@ const json = {
 const object = { total: 1497, id: "7", city: "In City 0.", first: { id: 7 } };
 
 describe("a step of a workflow", () => {
-  it("returns a text with values", async () => {
-    const result = await runFlow(setUp([listing, answer]).agent);
-    expect(result).toMatchObject({ status: "success", result: { text: shown } });
-  });
-
   it("returns an object with values of the types that its schema has", async () => {
     const { agent } = setUp([listing, { text: JSON.stringify(json) }]);
     const result = await runFlow(agent, { structuredOutput: { schema } });
@@ -366,34 +361,6 @@ it.each(["generate", "stream"] as const)(
   },
 );
 
-it("a network passes on the text of a wrapped agent with values", async () => {
-  const { agent: shop } = setUp([listing, answer], { description: "Knows orders." });
-  const model = new ScriptedModel([
-    {
-      text: JSON.stringify({
-        primitiveId: "shop",
-        primitiveType: "agent",
-        prompt: "Which?",
-        selectionReason: "It knows orders.",
-      }),
-    },
-    { text: '{"isComplete":true,"completionReason":"Done.","finalResult":"Done."}' },
-  ]);
-  const router = new Agent({
-    id: "router",
-    name: "Router",
-    instructions: "You route.",
-    model: model.config,
-    agents: { shop },
-    memory: new MockMemory(),
-  });
-  const stream = await router.network("Which?", { ...inThread, maxSteps: 1 });
-  const chunks: unknown[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  const ends = chunks.filter((chunk) => (chunk as { type: string }).type === "agent-execution-end");
-  expect(ends).toMatchObject([{ payload: { result: shown } }]);
-});
-
 it("traces record references", async () => {
   const recorded: unknown[] = [];
   /** A span that records what it receives, with spans of its own. */
@@ -425,4 +392,82 @@ it("traces record references", async () => {
   });
   expect(spans).toContain('{"text":"Pay $salary in $list_1[0].city"');
   expect(spans).not.toContain("123456");
+});
+
+it("mastra-ai/mastra#9916: the text is that of the output processors, with values", async () => {
+  const { agent } = setUp([listing, answer], {
+    outputProcessors: [
+      {
+        id: "louder",
+        processOutputStream: async ({ part }) =>
+          part.type === "text-delta"
+            ? {
+                ...part,
+                payload: { ...part.payload, text: part.payload.text.replace("Last", "Final") },
+              }
+            : part,
+      },
+    ],
+  });
+  expect((await agent.generate("Which?")).text).toBe(shown.replace("Last", "Final"));
+});
+
+it("mastra-ai/mastra#24443: a processor that refuses an answer refuses its values, too", async () => {
+  const { agent } = setUp([listing, answer], {
+    outputProcessors: [
+      {
+        id: "guard",
+        processOutputResult: async ({ abort }) => abort("No."),
+      },
+    ],
+  });
+  const stream = await agent.stream("Which?");
+  await stream.consumeStream();
+  expect(await stream.text).toBe("");
+});
+
+it("ag-ui-protocol/ag-ui#1726: messages for clients at the end of a stream have values, and come back as references", async () => {
+  const { agent, model } = setUp([listing, answer, { text: "Again." }], {
+    outputProcessors: [{ id: "none", processOutputResult: async ({ messages }) => messages }],
+  });
+  const stream = await agent.stream("Which?");
+  const ends: unknown[] = [];
+  for await (const chunk of stream.fullStream) {
+    if (chunk.type === "finish") ends.push(chunk.payload.response);
+  }
+  expect(JSON.stringify(ends)).toContain(`"text":"${shown}"`);
+  const { uiMessages = [], messages } = await stream.response;
+  expect(JSON.stringify(uiMessages)).toContain(`"text":"${shown}"`);
+  expect(JSON.stringify(messages)).not.toContain(shown);
+  await agent.generate([...uiMessages, { role: "user", content: "Again?" }]);
+  expect(JSON.stringify(model.prompts.at(-1)?.prompt)).toContain(written);
+  expect(JSON.stringify(model.prompts)).not.toContain(shown);
+});
+
+it("mastra-ai/mastra#14659: memory has the JSON of a structured answer once", async () => {
+  const memory = new MockMemory();
+  const text = '{"total":"$list_1[499].total"}';
+  const { agent } = setUp([listing, { text }], { memory });
+  await agent.generate("Which?", {
+    ...inThread,
+    structuredOutput: { schema: z.object({ total: z.number() }) },
+  });
+  const { messages } = await memory.recall({ threadId: "one", resourceId: "ada" });
+  const texts = messages.flatMap(({ role, content }) =>
+    role === "assistant" ? content.parts.filter(({ type }) => type === "text") : [],
+  );
+  expect(texts).toMatchObject([{ text }]);
+});
+
+it("mastra-ai/mastra#23794: a structuring model that fails once is asked again, with the same schema", async () => {
+  const { agent } = setUp([listing, answer, answer]);
+  const structuring = new ScriptedModel([
+    { text: '{"total":"$list_1"}' },
+    { text: '{"total":"$list_1[499].total"}' },
+  ]);
+  const { object } = await agent.generate("Which?", {
+    maxProcessorRetries: 2,
+    structuredOutput: { schema: z.object({ total: z.number() }), model: structuring.config },
+  });
+  expect(object).toEqual({ total: 1497 });
 });

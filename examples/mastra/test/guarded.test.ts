@@ -1,5 +1,7 @@
 import { Agent } from "@mastra/core/agent";
+import { InMemoryStore } from "@mastra/core/storage";
 import { createTool } from "@mastra/core/tools";
+import { Memory } from "@mastra/memory";
 import { MemoryStore, withToolVariables } from "byref/mastra";
 import { beforeEach, describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -71,6 +73,41 @@ describe("a sealed variable", () => {
     });
     expect(model.prompts).toHaveLength(1);
   });
+});
+
+/** Tools of Mastra whose input a model reads. */
+it.each([
+  ["another agent", "agent-reader", { prompt: "Read $salary." }, { prompt: "Read $city." }],
+  ["the working memory", "updateWorkingMemory", { memory: "$salary." }, { memory: "In $city." }],
+])("a sealed variable does not reach %s, and others do", async (_, tool, sealed, open) => {
+  const said = [{ calls: [[tool, sealed]] }, { calls: [[tool, open]] }, { text: "Done." }] as const;
+  const model = new ScriptedModel([...said, { text: "Again." }]);
+  const inner = new ScriptedModel([{ text: "Read." }, { text: "Read." }]);
+  const config = { instructions: "You help.", description: "Helps." };
+  const reader = new Agent({ ...config, id: "reader", name: "Reader", model: inner.config });
+  const agent = withToolVariables(
+    new Agent({
+      ...config,
+      id: "boss",
+      name: "Boss",
+      model: model.config,
+      agents: { reader },
+      memory: new Memory({
+        storage: new InMemoryStore(),
+        options: { workingMemory: { enabled: true } },
+      }),
+    }),
+    { store },
+  );
+  const inThread = { memory: { thread: "one", resource: "ada" } };
+  await agent.generate("Go.", inThread);
+  await agent.generate("Again.", inThread);
+  const prompts = JSON.stringify([model.prompts, inner.prompts]);
+  expect(store.list()).toHaveLength(3);
+  const found = prompts.match(/tool_denied|(?:In|Read) Oslo|123456/g);
+  expect(new Set(found)).toEqual(
+    new Set(["tool_denied", tool.includes("agent") ? "Read Oslo" : "In Oslo"]),
+  );
 });
 
 describe("a tool of the client", () => {

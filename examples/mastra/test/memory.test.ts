@@ -32,25 +32,6 @@ function setUp(steps: readonly Step[], options: Parameters<typeof withToolVariab
 const inThread = (thread: string, resource = "ada") => ({ memory: { thread, resource } });
 
 describe("memory of a Mastra agent", () => {
-  it("keeps handles and references, and a thread keeps its variables", async () => {
-    const { model, memory, agent } = setUp([
-      { calls: [["list", {}]] },
-      { text: "The first is $list_1[0].city." },
-      { text: "The last is $list_1[-1].city." },
-    ]);
-    expect((await agent.generate("List.", inThread("one"))).text).toBe("The first is City 0.");
-    expect((await agent.generate("And last?", inThread("one"))).text).toBe("The last is City 399.");
-    const { messages } = await memory.recall({ threadId: "one", resourceId: "ada" });
-    const stored = JSON.stringify(messages);
-    expect(stored).toContain("$list_1[0].city");
-    expect(stored).not.toContain("City 399");
-    expect(stored).not.toContain("<variables>");
-    expect(stored.length).toBeLessThan(8_000);
-    const last = JSON.stringify(model.prompts.at(-1)?.prompt);
-    expect(last).toContain("$list_1[0].city");
-    expect(last).not.toContain("City 399");
-  });
-
   it("gives no thread the variables of another, nor of another resource's thread", async () => {
     const { agent } = setUp([
       { calls: [["list", {}]] },

@@ -2,7 +2,6 @@ import { Agent } from "@mastra/core/agent";
 import { MemoryStore, withToolVariables } from "byref/mastra";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import * as z from "zod";
 import { ScriptedModel, type Step } from "../scripted-model.ts";
 
 const store = new MemoryStore();
@@ -74,27 +73,5 @@ describe("a streamed answer", () => {
     expect(await stream.finishReason).toBe("stop");
     expect(stream.runId).toMatch(/\S/);
     expect(JSON.stringify(stream.messageList.get.response.db())).toContain("$city");
-  });
-
-  it("does not resolve references inside of a value", async () => {
-    await store.save({ name: "quoted", value: "It says $city." });
-    const stream = await agentOf([{ text: "$quoted" }]).stream("Write.");
-    expect(await textOf(stream.textStream)).toBe("It says $city.");
-  });
-
-  it("is expanded in an object, value by value", async () => {
-    const schema = z.object({ city: z.string(), note: z.string() });
-    const json = JSON.stringify({ city: "$city", note: "In $city." });
-    const options = { structuredOutput: { schema } };
-    const expected = { city: "Oslo", note: "In Oslo." };
-    const generated = await agentOf([{ text: json }]).generate("Write.", options);
-    expect(generated.object).toEqual(expected);
-    const stream = await agentOf([{ text: [json.slice(0, 14), json.slice(14)] }]).stream(
-      "Write.",
-      options,
-    );
-    expect(await stream.object).toEqual(expected);
-    // The text is JSON for programs: values in it could break it.
-    expect(await stream.text).toBe(json);
   });
 });

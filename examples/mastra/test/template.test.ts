@@ -79,6 +79,7 @@ it("a thread in LibSQL has handles, and its next turn the variables", async () =
   const memory = await agent.getMemory();
   const { messages } = (await memory?.recall({ threadId: "berlin", resourceId: "ada" })) ?? {};
   expect(JSON.stringify(messages)).toContain("$forecast_berlin[*].temperature");
+  expect(JSON.stringify(messages)).not.toContain("<variables>");
   expect(JSON.stringify(messages).length).toBeLessThan(8_000);
   expect(JSON.stringify(model.prompts.at(-1)?.prompt)).not.toContain('"hour":300');
 });

@@ -203,25 +203,3 @@ describe("tools of a Mastra agent", () => {
     expect(last).toContain("large_1");
   });
 });
-
-it("an agent that is a tool gets what references name, and its answer is a variable", async () => {
-  const inner = new ScriptedModel([{ text: "The letter is long." }]);
-  const reader = new Agent({
-    id: "reader",
-    name: "Reader",
-    description: "Reads.",
-    instructions: "You read.",
-    model: inner.config,
-  });
-  const store = new MemoryStore();
-  await store.save({ name: "letter", value: "Dear Ada" });
-  const model = new ScriptedModel([
-    { calls: [["agent-reader", { prompt: "Read: $letter" }]] },
-    { text: "Read." },
-  ]);
-  const agent = withToolVariables(agentWith(model, { agents: { reader } }), { store });
-  await agent.generate("Read.");
-  expect(JSON.stringify(inner.prompts[0]?.prompt)).toContain("Read: Dear Ada");
-  expect(store.list()).toHaveLength(2);
-  expect(JSON.stringify(model.prompts.at(-1)?.prompt)).toContain("The letter is long.");
-});

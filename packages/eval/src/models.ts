@@ -172,7 +172,8 @@ export interface Price {
 export const NOMINAL: Price = { input: 1.75, cached: 0.175, output: 14 };
 
 export function priceIn(text: string): Price {
-  const prices = text.split(",").map(Number);
+  // An empty text would be the number 0.
+  const prices = text.split(",").map((one) => Number(one.trim() || Number.NaN));
   const [input = 0, cached = 0, output = 0] = prices;
   if (prices.length === 3 && prices.every((price) => price >= 0)) return { input, cached, output };
   throw new Error(

@@ -144,6 +144,7 @@ it.each([
   [["--model", "scripted:exact", "--set", "nestful"], "nestful=FOLDER"],
   [["--model", "scripted:exact", "--set", "other=/tmp"], "nestful=FOLDER"],
   [["--model", "scripted:exact", "--price", "1,2"], "--price needs three prices"],
+  [["--model", "scripted:exact", "--price", "1,,2"], "--price needs three prices"],
 ])("the command line rejects %j with a reason", async (args, said) => {
   const tiny = ["--quick", "--out", join(folder, "x")];
   await expect(runEval([...tiny, ...args], context)).rejects.toThrow(said);

@@ -206,7 +206,7 @@ interface Scale {
 }
 
 /** Scale of the values. Includes zero for bars, and if zero is near. */
-function valueScale(
+export function valueScale(
   series: readonly Series[],
   { height, fromZero }: { readonly height: number; readonly fromZero: boolean },
 ): Scale {
@@ -214,7 +214,9 @@ function valueScale(
   // A line starts at zero too, unless that would flatten it.
   if (fromZero || (low > 0 && low < (high - low) * 2)) low = Math.min(low, 0);
   if (fromZero) high = Math.max(high, 0);
-  if (low === high) [low, high] = [low - 1, high + 1];
+  // One is nothing beside very large values.
+  const margin = Math.max(1, Math.abs(low) / 1_000);
+  if (low === high) [low, high] = [low - margin, high + margin];
   const count = Math.max(2, Math.round(height / PIXELS_A_TICK));
   const [bottom, top] = nice(low, high, count);
   const place = (value: number) => height - ((value - bottom) / (top - bottom)) * height;
@@ -361,16 +363,23 @@ function placesOf(
   if (x === undefined) return { labels: rows.map(({ index }) => String(index)) };
   const labels = rows.map((row) => String(cellOf(row, x) ?? ""));
   if (!areTimes(rows, x)) return { labels };
-  return { labels, times: labels.map((label) => Date.parse(label)) };
+  return { labels, times: labels.map(timeIn) };
 }
 
-const TIME = /^\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/;
+const TIME =
+  /^(\d{4}-\d\d(?:-\d\d)?)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z|([+-]\d\d):?(\d\d))?)?$/;
+
+/** Parses a time into milliseconds. Without an offset it is in UTC, like the axis, wherever the browser is. */
+export function timeIn(text: string): number {
+  const [, date, clock = "00:00", hours = "+00", minutes = "00"] = TIME.exec(text) ?? [];
+  return Date.parse(`${date}T${clock}${hours}:${minutes}`);
+}
 
 function areTimes(rows: readonly Row[], name: string): boolean {
   if (rows.length === 0) return false;
   return rows.every((row) => {
     const cell = cellOf(row, name);
-    return typeof cell === "string" && TIME.test(cell) && !Number.isNaN(Date.parse(cell));
+    return typeof cell === "string" && !Number.isNaN(timeIn(cell));
   });
 }
 

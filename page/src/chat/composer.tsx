@@ -14,7 +14,7 @@ import { UploadList, useUploads } from "../variables/uploads.tsx";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { parseShape, type Shape } from "../../../src/value/parse-shape.ts";
 import { formatPath } from "../../../src/references.ts";
-import { countWords } from "../words.ts";
+import { countWords, messageIn } from "../words.ts";
 import "../variables/variables.css";
 import "./composer.css";
 import "./queued-messages.css";
@@ -39,10 +39,11 @@ export function Composer({ isBusy, isHeld, field, send, stop }: ComposerProps) {
     setDraft((text) => withReference(text, name));
     onBegin();
   });
-  const isEmpty = draft.trim() === "";
+  const message = messageIn(draft);
+  const isEmpty = message === "";
   const submit = () => {
     if (isEmpty) return;
-    (isBusy ? queue.add : send)(draft.trim());
+    (isBusy ? queue.add : send)(message);
     setDraft("");
   };
   const take = (event: ClipboardEvent | DragEvent, { files }: DataTransfer) => {

@@ -15,7 +15,7 @@ import {
 import { useConversation } from "../conversation-context.ts";
 import { unchanging } from "../queries.ts";
 import { SaveProgram } from "../programs/programs.tsx";
-import { digitsOf, numberWords, plural, titleFor } from "../words.ts";
+import { digitsOf, numberWords, plural, titleFor, messageIn } from "../words.ts";
 import { isDrawable, sizeWords } from "./follow-ups.ts";
 import { type Decide, Highlighted, ToolCard, useSources } from "./tool-card.tsx";
 import { hasProof, Proof } from "./proof.tsx";
@@ -87,9 +87,9 @@ function Question({ message, isBusy, actions }: MessageViewProps) {
     <Form
       className="message message-edit"
       onSubmit={() => {
-        if (draft.trim() === "") return;
+        if (messageIn(draft) === "") return;
         cancel();
-        actions.edit(message, draft.trim());
+        actions.edit(message, messageIn(draft));
       }}
       onKeyDown={({ key }) => key === "Escape" && cancel()}
     >

@@ -45,7 +45,7 @@ export interface MarkdownProps {
  */
 export const Markdown = memo(function Markdown(props: MarkdownProps) {
   const { text, renderMarked, isValue = false } = props;
-  const tokens = Lexer.lex(text, { gfm: true });
+  const tokens = tokensOf(text);
   const printer = new Printer(renderMarked, isValue);
   const printed = printer.blocks(tokens);
   return (
@@ -55,6 +55,18 @@ export const Markdown = memo(function Markdown(props: MarkdownProps) {
   );
 });
 
+/** The lexer calls itself for each level: a text with thousands of them stays plain. */
+function tokensOf(text: string): readonly Token[] {
+  try {
+    return Lexer.lex(text, { gfm: true });
+  } catch {
+    return [{ type: "text", raw: text, text }];
+  }
+}
+
+/** Blocks inside of so many others are shown as their source. */
+const MAX_LEVELS = 100;
+
 /** Renders the tokens in order. A mark can begin in one token and end in another. */
 class Printer {
   readonly #renderMarked: RenderMarked | undefined;
@@ -62,6 +74,7 @@ class Printer {
   #open: number | undefined;
   #last = -1;
   #linked = 0;
+  #levels = 0;
   #isBroken = false;
 
   constructor(renderMarked: RenderMarked | undefined, isValue = false) {
@@ -77,8 +90,12 @@ class Printer {
     return !this.#isBroken && this.#open === undefined;
   }
 
-  blocks(tokens: readonly Token[]): ReactNode[] {
-    return tokens.map((token, key) => this.#block(token as MarkedToken, key));
+  blocks(tokens: readonly Token[]): ReactNode {
+    if (this.#levels === MAX_LEVELS) return this.#text(tokens.map(({ raw }) => raw).join(""));
+    this.#levels++;
+    const blocks = tokens.map((token, key) => this.#block(token as MarkedToken, key));
+    this.#levels--;
+    return blocks;
   }
 
   #block(token: MarkedToken, key: number): ReactNode {
@@ -205,7 +222,9 @@ class Printer {
 
   #leaf(token: MarkedToken): ReactNode {
     if ("tokens" in token && token.tokens !== undefined) return this.#inline(token.tokens);
-    return this.#text("text" in token ? decoded(token.text) : token.raw);
+    // The lexer decodes entities with numbers, which must not make marks.
+    const isSame = "text" in token && marksIn(token.text).length === marksIn(token.raw).length;
+    return this.#text(isSame ? decoded(token.text) : token.raw);
   }
 
   /** Splits a text at its marks. */

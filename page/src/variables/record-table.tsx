@@ -10,7 +10,7 @@ import {
   useState,
 } from "react";
 import { Button, copyExact, Dialog, Icon, IconButton, Segments } from "../controls.tsx";
-import { bytesInWords, figure } from "../words.ts";
+import { bytesInWords, figure, shortened } from "../words.ts";
 import {
   cellOf,
   type Column,
@@ -18,6 +18,7 @@ import {
   filtered,
   findingQuery,
   isRecord,
+  MAX_COLUMNS,
   type Row,
   sorted,
   type Sorting,
@@ -138,9 +139,10 @@ interface TableToolsProps extends Pick<RecordTableProps, "records"> {
 /** The filter, and the number of rows found. */
 function TableTools({ records, order, onWide }: TableToolsProps) {
   const { filter, setFilter, shown, isSearching, isOfPart } = order;
-  const { count, rows, bytes, mayBeWhole, need } = records;
+  const { count, rows, bytes, columns, mayBeWhole, need } = records;
   const of = figure(isOfPart ? rows.length : count);
-  const words = shown === undefined ? `${of} rows` : `${figure(shown.length)} of ${of} rows`;
+  const found = shown === undefined ? `${of} rows` : `${figure(shown.length)} of ${of} rows`;
+  const words = columns.length < MAX_COLUMNS ? found : `${found}, the first ${MAX_COLUMNS} columns`;
   return (
     <div className="variables-tools">
       <input
@@ -242,15 +244,16 @@ function Rows(props: RowsProps) {
                     const { name, isNumeric } = column;
                     const cell = row && cellOf(row, name);
                     const text = row === undefined ? "…" : textOf(cell, column);
+                    const isCut = text.length > MAX_CELL_CHARS;
                     return (
                       <span
                         key={name}
                         role="cell"
                         className={isNumeric ? "variables-number" : undefined}
                         title={text.length > MAX_COLUMN_CHARS ? text : undefined}
-                        data-value={typeof cell === "number" ? cell : undefined}
+                        data-value={typeof cell === "number" ? cell : isCut ? text : undefined}
                       >
-                        {text.slice(0, MAX_CELL_CHARS)}
+                        {shortened(text, MAX_CELL_CHARS)}
                       </span>
                     );
                   })}

@@ -21,7 +21,7 @@ export interface Sorting {
 /** Column of elements that are not records. */
 const VALUE = "value";
 
-const MAX_COLUMNS = 60;
+export const MAX_COLUMNS = 60;
 const LOOKED_AT = 200;
 
 export function isRecord(value: Json | undefined): value is Readonly<Record<string, Json>> {
@@ -121,7 +121,7 @@ export function findingQuery(
   const tests = columns.flatMap(({ name, isNumeric }) => {
     const cell = quoted(name);
     const text = isNumeric ? withoutSeparators(wanted) : wanted;
-    const test = `instr(lower(${cell}), '${text.replaceAll("'", "''")}') > 0`;
+    const test = `instr(${loweredFor(text, cell)}, '${text.replaceAll("'", "''")}') > 0`;
     // A table of SQL has 1 and 0 for true and false.
     const truths = isNumeric ? [] : ["false", "true"].entries();
     const own = [...truths].filter(([, word]) => word.includes(wanted));
@@ -131,6 +131,15 @@ export function findingQuery(
   const by = sorting === undefined ? "" : quoted(sorting.column);
   const order = `${by} IS NULL, ${by}${sorting?.isDescending === true ? " DESC" : ""}, "index"`;
   return `SELECT "index" AS at FROM ${table}${where}${by === "" ? "" : ` ORDER BY ${order}`} LIMIT 100000`;
+}
+
+/** SQLite lowers the letters of ASCII only. The others are lowered as far as the text has them. */
+function loweredFor(text: string, cell: string): string {
+  const upper = [...new Set(text)].flatMap((letter) => {
+    const one = letter > "\u007F" ? letter.toUpperCase() : letter;
+    return one.toLowerCase() === letter && one !== letter ? [[one, letter] as const] : [];
+  });
+  return upper.reduce((sql, [from, to]) => `replace(${sql}, '${from}', '${to}')`, `lower(${cell})`);
 }
 
 function quoted(name: string): string {

@@ -133,6 +133,13 @@ const MAX_BYTES = 95 * 1024 * 1024;
 export async function uploadOf(file: File, kind = kindOfFile(file)): Promise<Upload> {
   if (file.size > MAX_BYTES)
     throw new Error("It is larger than 95 MiB, which is the most a value may be.");
+  // A folder that is dropped looks like a file. Sending it would fail as a lost connection does.
+  await file
+    .slice(0, 1)
+    .arrayBuffer()
+    .catch(() => {
+      throw new Error("It cannot be read. Add the files of a folder in its place.");
+    });
   const name = variableName(file.name);
   if (kind === "json") return { name, contentType: "application/json", body: file };
   if (kind === "records") return { name, contentType: "application/x-ndjson", body: file };
@@ -144,8 +151,11 @@ export async function uploadOf(file: File, kind = kindOfFile(file)): Promise<Upl
   return { name, contentType: "text/csv", body: new Blob([text]), delimiter: "auto" };
 }
 
-/** Text that is not UTF-8 usually comes from an old spreadsheet. */
+/** Spreadsheets write UTF-16 with a byte order mark. Other text that is not UTF-8 usually comes from an old one. */
 function decoded(bytes: ArrayBuffer): string {
+  const [first, second] = new Uint8Array(bytes, 0, Math.min(2, bytes.byteLength));
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  if (first === 0xfe && second === 0xff) return new TextDecoder("utf-16be").decode(bytes);
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {

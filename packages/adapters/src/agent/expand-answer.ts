@@ -534,7 +534,8 @@ export function withShownEvents<Options extends object>(
 /**
  * Expands the references in an answer that `toUIMessageStreamResponse` made, while it is sent. Status and headers stay.
  * Each changed text ends with the original in its metadata, from which `asWritten` restores it, so that a history of
- * such messages costs a prompt no more than references. Fails if the body is not such a stream.
+ * such messages costs a prompt no more than references. Any other response, such as a plain text or an error in JSON,
+ * is returned as it is.
  */
 export function expandResponse(
   response: Response,
@@ -542,8 +543,9 @@ export function expandResponse(
   options: ExpandingOptions = {},
 ): Response {
   const { body, status, statusText } = response;
-  if (body === null) return response;
   const headers = new Headers(response.headers);
+  const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
+  if (body === null || !isStream) return response;
   headers.delete("content-length");
   const parsed = new TransformStream<ParseResult<z.infer<typeof anyPart>>, UIMessageChunk>({
     transform(event, controller) {

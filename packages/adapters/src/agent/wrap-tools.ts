@@ -19,7 +19,7 @@ import {
   toolCalls,
 } from "../../../../src/internal-tool.ts";
 import { json, Recent, Taint, type VariableStore } from "../../../../src/internal.ts";
-import type { Handle, ShownValue } from "../../../../src/runtime.ts";
+import type { Handle, Policy, ShownValue } from "../../../../src/runtime.ts";
 import { UNTRUSTED_NOTE } from "./step-prompt.ts";
 import * as limits from "../../../../src/limits.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -437,6 +437,15 @@ function answeredCalls(messages: readonly ModelMessage[], approved: boolean): Re
   return new Set(calls);
 }
 
+/** Refuses guarded values to a tool whose input or result a model reads as it is. Never asks a person. */
+export const noGuarded: Policy = ({ tool, references }) => {
+  const guarded = references.find(({ visibility }) => visibility !== "model");
+  if (guarded === undefined) return "allow";
+  return {
+    deny: `a model reads what ${tool} receives or returns, and may not read $${guarded.name}.`,
+  };
+};
+
 /** The options that the SDK passes with a tool call. There is no signal when the SDK evaluates an approval. */
 export type Call = ToolExecutionOptions<unknown>;
 
@@ -463,7 +472,8 @@ export class OwnTool {
   get mayRequireApproval(): boolean {
     const { policy, policies } = this.options;
     const requiresApproval = (policies?.[this.name]?.approval ?? false) !== false;
-    return this.tool.needsApproval !== undefined || policy !== undefined || requiresApproval;
+    const mayAsk = policy !== undefined && policy !== noGuarded;
+    return this.tool.needsApproval !== undefined || mayAsk || requiresApproval;
   }
 
   /** The wrapped tool. A provider-defined tool that the application executes is wrapped like any other. */

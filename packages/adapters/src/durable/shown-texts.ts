@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import { type ShownText, withAnswerParts } from "../agent/expand-answer.ts";
-import { sqlRows } from "../../../../src/internal.ts";
+import { characters, sqlRows } from "../../../../src/internal.ts";
 
 /**
  * The texts that were shown with values, and as the model wrote them. A framework may store only what was
@@ -21,7 +21,7 @@ export function shownTexts(sql: sqlRows.Sql, prefix: string) {
       }
       const id = open.get(key) ?? Math.max(0, ...texts.keys()) + 1;
       open.set(key, id);
-      const text = { written: written.slice(0, MAX_CHARS), shown: shown.slice(0, MAX_CHARS) };
+      const text = { written: storable(written), shown: storable(shown) };
       const added = `INSERT OR REPLACE INTO ${table} (id, written, shown) VALUES (?, ?, ?)`;
       sql.run(added, id, text.written, text.shown);
       texts.set(id, text);
@@ -67,8 +67,13 @@ const MAX_TEXTS = 200;
 /** Characters of its first value by which the start of a text is recognized. */
 const MIN_VALUE_CHARS = 4;
 
+/** SQLite holds no half of a character (a lone surrogate). */
+function storable(text: string): string {
+  return characters.clip(text, MAX_CHARS).toWellFormed();
+}
+
 function restoredText(text: string, texts: readonly ShownText[]): string {
-  const stored = text.trim();
+  const stored = text.trim().toWellFormed();
   const same = texts.find(({ shown }) => shown.trim() === stored);
   if (same !== undefined) return same.written;
   for (const { written, shown } of texts) {
@@ -78,7 +83,7 @@ function restoredText(text: string, texts: readonly ShownText[]): string {
     if (Math.min(stored.length, whole.length) < chars) continue;
     if (whole.startsWith(stored)) return written;
     if (!stored.startsWith(whole)) continue;
-    return shown.length === MAX_CHARS ? written : written + stored.slice(whole.length);
+    return shown.length >= MAX_CHARS - 1 ? written : written + stored.slice(whole.length);
   }
   return text;
 }

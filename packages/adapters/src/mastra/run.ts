@@ -5,6 +5,7 @@ import {
   evictDue,
   ifDecided,
   modelOutput,
+  noGuarded,
   outputOf,
   OwnTool,
   pinOf,
@@ -23,7 +24,7 @@ import { json, MemoryStore, Recent, type VariableStore } from "../../../../src/i
 import { policies, type wraps } from "../../../../src/internal-tool.ts";
 import { jsonSchema, type JSONSchema7, type ModelMessage } from "ai";
 import { withAnswerParts } from "../agent/expand-answer.ts";
-import { allOf, type Naming, type Policy } from "../../../../src/runtime.ts";
+import { allOf, type Naming } from "../../../../src/runtime.ts";
 
 /** A call that waits for a person's approval, or that its tool has suspended. */
 interface Asked extends Decision {
@@ -164,12 +165,8 @@ function isStore(value: unknown): value is VariableStore {
   return json.isObject(value) && typeof value.evictDue === "function";
 }
 
-/** A client's tool must not receive guarded values, because the model receives its result unchanged. */
-const noGuarded: Policy = ({ tool, references }) => {
-  const guarded = references.find(({ visibility }) => visibility !== "model");
-  if (guarded === undefined) return "allow";
-  return { deny: `${tool} runs at the client, which may not receive $${guarded.name}.` };
-};
+/** Tools of other agents, and of the working memory, which Mastra adds to prompts. */
+const READ_BY_MODELS = /^agent-|^updateWorkingMemory$/u;
 
 /**
  * Calls that the client executes. It receives the resolved input, and sends it back with its result: the
@@ -239,10 +236,12 @@ export async function wrapCoreTool(
   // A tool that the provider defines has its schema there, and is executed there.
   if ((tool.type ?? "function") !== "function") return tool;
   const isClients = tool.execute === undefined;
-  const policy = isClients ? allOf(options.policy ?? noGuarded, noGuarded) : options.policy;
+  const isRead = isClients || READ_BY_MODELS.test(name);
+  const policies = [options.policy ?? [], isRead ? noGuarded : []].flat();
+  const policy = policies.length > 1 ? allOf(...policies) : policies[0];
   // An application names results by the tool's id, which may differ from its key in the agent's tools.
-  const { naming: given } = options;
-  const naming: Naming | undefined = given && ((_, ...call) => given(tool.id ?? name, ...call));
+  const byId = options.naming;
+  const naming: Naming | undefined = byId && ((_, ...call) => byId(tool.id ?? name, ...call));
   const own = ownTool(name, tool, { ...options, ...json.compact({ policy, naming }) });
   const shown = { ...tool, parameters: jsonSchema(await own.shownSchema) };
   if (isClients) {

@@ -90,20 +90,11 @@ it("outputPath offers the model a parameter if it is true, and saves there", asy
   expect(store.info("state")?.description).toBe("The user");
 });
 
-it("toolMs ends a call", async () => {
-  const { prompt } = await run([[{ tool: "hang", input: {} }], "Sorry."], {
-    tools: { hang },
-    toolMs: 1,
-  });
-  expect(prompt).toContain("tool_timeout: hang did not finish within 1 ms.");
-});
-
 describe("policies", () => {
-  it("pass a listed secret to its tool only", async () => {
+  it("pass a secret to the tool that lists it only", async () => {
     const store = new MemoryStore();
     await store.save({ name: "x", value: "hunter2", visibility: "secret" });
-    const given = { store, policies: { look: { secrets: ["x"], declassifies: true } } };
-    await run([call("$x"), "Done."], given);
+    await run([call("$x"), "Done."], { store, policies: { look: { secrets: ["x"] } } });
     expect(seen).toEqual(["hunter2"]);
     const { prompt } = await run([call("$x"), "Sorry."], { store });
     expect([seen, prompt.includes("variable_secret")]).toEqual([[], true]);
@@ -133,16 +124,6 @@ describe("policies", () => {
     expect(seen).toEqual([]);
   });
 
-  it("are shown to the model with the output of a tool's own toModelOutput", async () => {
-    const policies = { look: { trusted: false } };
-    const text = { ...look, toModelOutput: () => ({ type: "text", value: "Beware." }) as const };
-    const { prompt } = await run([call(1), "Done."], { policies, tools: { look: text } });
-    expect(prompt).toContain("$look_1, untrusted: Beware.");
-    const json = { ...look, toModelOutput: () => ({ type: "json", value: "Beware." }) as const };
-    const shown = await run([call(1), "Done."], { policies, tools: { look: json } });
-    expect(shown.prompt).toContain('{"$var":"look_1","value":"Beware.","untrusted":true}');
-  });
-
   it("taint a model whose history contains untrusted content, even after a restart", async () => {
     const options = { policies: { look: { trusted: false } }, policy: requireTrusted(["send"]) };
     const tools = { look, send: look };
@@ -165,19 +146,28 @@ describe("policies", () => {
   });
 });
 
-it("policy denies a call", async () => {
-  const { prompt } = await run([call(1), "Sorry."], { policy: () => ({ deny: "not today" }) });
-  expect([seen, prompt.includes("tool_denied: look was not allowed: not today")]).toEqual([
-    [],
-    true,
-  ]);
+const shownAs = (type: "text" | "json") => ({
+  tools: { look: { ...look, toModelOutput: () => ({ type, value: "It is 1." }) } },
 });
+const untrusted = { policies: { look: { trusted: false } } };
 
-it("a small result is shown as its tool's own toModelOutput makes it", async () => {
-  const own = { ...look, toModelOutput: () => ({ type: "text", value: "It is 1." }) as const };
-  const { outputs, prompt } = await run([call(1), "Done."], { tools: { look: own } });
-  expect(outputs).toMatchObject([{ value: { found: 1 } }]);
-  expect(prompt).toContain("$look_1: It is 1.");
+it.each<[string, Parameters<typeof run>[1] & object, string]>([
+  ["a time limit", { tools: { look: hang }, toolMs: 1 }, "tool_timeout: look did not finish"],
+  ["a policy", { policy: () => ({ deny: "no" }) }, "tool_denied: look was not allowed: no"],
+  ["a tool's own output", shownAs("text"), "$look_1: It is 1."],
+  [
+    "an untrusted tool's own text",
+    { ...shownAs("text"), ...untrusted },
+    "$look_1, untrusted: It is 1.",
+  ],
+  [
+    "an untrusted tool's own JSON",
+    { ...shownAs("json"), ...untrusted },
+    '{"$var":"look_1","value":"It is 1.","untrusted":true}',
+  ],
+])("the model reads what becomes of a call with %s", async (_, options, said) => {
+  const { prompt } = await run([call(1), "Done."], options);
+  expect(prompt).toContain(said);
 });
 
 const send = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });

@@ -12,6 +12,7 @@ import {
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore, withToolVariables, expandStream } from "../../src/agent.ts";
+import { expandResponse } from "../../src/agent/expand-answer.ts";
 import { scriptedModel, type Step } from "../../../testing/src/testing.ts";
 
 const weather = { city: "New York", temp: 21, hours: Array.from({ length: 500 }, (_, at) => at) };
@@ -221,6 +222,15 @@ it.each(["generate", "stream"] as const)(
     );
   },
 );
+
+it.each([
+  ["a plain text (cloudflare/agents#115, #441)", new Response("It is $x.n.")],
+  ["an error", Response.json({ error: "$x.n" }, { status: 500 })],
+  ["nothing", new Response(null, { status: 204 })],
+])("passes on a response with %s as it is", async (_, response) => {
+  const same = expandResponse(response.clone(), new MemoryStore());
+  expect([same.status, await same.text()]).toEqual([response.status, await response.text()]);
+});
 
 type Part = TextStreamPart<ToolSet>;
 

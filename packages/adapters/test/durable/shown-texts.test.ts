@@ -66,9 +66,12 @@ describe("texts that a framework stored with values", () => {
     expect(sql.all("SELECT count(*) AS count FROM byref_shown_text")).toEqual([{ count: 200 }]);
   });
 
-  it("are recognized by their start if they are very long", () => {
-    const long = "x".repeat(600_000);
-    kept("$long", long);
-    expect(restored(long)).toEqual(["$long"]);
+  it.each([
+    ["are very long", "x".repeat(600_000)],
+    ["are cut in the middle of a character", `${"x".repeat(499_999)}😀 and more`],
+    ["have half of a character, which SQLite does not hold", "It is \uD83D here."],
+  ])("are recognized if they %s", (_, text) => {
+    kept("$long", text);
+    expect(restored(text)).toEqual(["$long"]);
   });
 });
