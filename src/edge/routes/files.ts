@@ -2,7 +2,7 @@ import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { filePathIn } from "../../tool/files.ts";
 import type { ConversationContext } from "../conversation-context.ts";
-import type { Api, ConversationParts } from "../conversation-parts.ts";
+import type { ConversationParts, Support } from "../conversation-parts.ts";
 import { inQueue } from "../../store/retry-conflicts.ts";
 import type { Visibility } from "../../store/variable.ts";
 import { tooLarge, untilEnd } from "../http/client-body.ts";
@@ -87,7 +87,22 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
     "DELETE /conversations/:id/files/:path{[^]+}",
     { summary: "Deletes a file", headers: guards, answers: { 204: "Deleted" } },
     async ({ headers, request }, { context }) => {
-      await deleteFile(context, { ...headers, request });
+      const path = pathIn(request);
+      const files = folderOf(context);
+      await context.deletion.whenDone();
+      if (context.data === undefined) {
+        requireConditions(headers, undefined);
+        throw missingFile(path);
+      }
+      await writing(context, ({ events }) =>
+        inQueue(context, async () => {
+          const current = await files.find(path);
+          requireConditions(headers, current?.etag);
+          if (current === undefined) throw missingFile(path);
+          await files.delete(path);
+          events.add({ type: "file.deleted", file: { path } });
+        }),
+      );
       return new Response(null, { status: 204 });
     },
   ),
@@ -140,29 +155,6 @@ function putFile(
   });
 }
 
-/** Throws `not_found` or `precondition_failed`. */
-async function deleteFile(
-  context: ConversationContext,
-  { request, ...conditions }: Conditional,
-): Promise<void> {
-  const path = pathIn(request);
-  const files = folderOf(context);
-  await context.deletion.whenDone();
-  if (context.data === undefined) {
-    requireConditions(conditions, undefined);
-    throw missingFile(path);
-  }
-  await writing(context, ({ events }) =>
-    inQueue(context, async () => {
-      const current = await files.find(path);
-      requireConditions(conditions, current?.etag);
-      if (current === undefined) throw missingFile(path);
-      await files.delete(path);
-      events.add({ type: "file.deleted", file: { path } });
-    }),
-  );
-}
-
 function missingFile(path: string): ByrefError {
   return new ByrefError("not_found", `There is no file ${path}.`);
 }
@@ -204,10 +196,6 @@ function decoded(segment: string): string {
 }
 
 /** Endpoints of files, as an application passes them to `createRuntime`. */
-export interface FileEndpoints {
-  readonly api: Api;
-}
-
-export const fileEndpoints: FileEndpoints = {
+export const fileEndpoints: Support = {
   api: { conversation: endpoints, components: { File: file, Files: files } },
 };

@@ -378,6 +378,7 @@ httpCases(
         ],
         ["a statement", "POST /query", query(`SELECT 'é${HALF}'`), { path: "", character: 10 }],
         ["a title", "PATCH ", json({ title: `a${HALF}` }), { character: 2 }],
+        ["a description", "PATCH /variables/rows", json({ description: HALF }), { character: 1 }],
       ] as const
     ).map(([channel, request, init, place]) => [
       `half of a character in ${channel} is refused with its place`,

@@ -16,15 +16,7 @@ import {
   type VariableList,
 } from "./live-conversation.ts";
 import type { Shared } from "./shared.ts";
-import type { VariableState } from "./variable-part.ts";
-
-/** What is shown without a conversation, of which nothing is loaded. */
-const NO_VARIABLE: VariableState = {
-  value: undefined,
-  info: undefined,
-  status: "loading",
-  error: undefined,
-};
+import { LOADING, type VariableState } from "./variable-part.ts";
 
 export interface VariablesOptions {
   /** The newest ones, up to this number. Default: 500. More than 1,000 are loaded in several requests. */
@@ -86,7 +78,7 @@ function usePart(
 ): VariableState {
   const live = useLive(conversation);
   const part = useMemo(() => live?.part(name, path), [live, name, path]);
-  return useShared(part, NO_VARIABLE);
+  return useShared(part, LOADING);
 }
 
 /** The conversation's events, while they happen. */
