@@ -11,23 +11,10 @@ import { storedType, writing } from "../variables/put-variable.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { conditions, ifRange, pageSize, text } from "../http/parameters.ts";
 import { locationQuery } from "../placement.ts";
+import { file, files } from "../platform/file-page.ts";
 import { filesIn, type R2Files } from "../platform/r2-files.ts";
 import { visibilityQuery } from "./variables.ts";
 import { type Conditional, serveStored } from "../variables/serve-value.ts";
-import * as z from "zod";
-
-const file = z.strictObject({
-  path: text,
-  bytes: z.int().min(0),
-  mediaType: text,
-  etag: text,
-  modified: text.meta({ format: "date-time" }),
-  visibility: z.enum(["model", "sealed", "secret"]),
-});
-const files = z.strictObject({
-  files: z.array(file),
-  next: text.optional().describe("For the next page: after"),
-});
 
 const bytes = { "*/*": text.meta({ format: "binary" }) };
 const info = { "application/json": file };

@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import type { ClientConversation } from "../client/conversation.ts";
 import type { RunOptions } from "../client/plans.ts";
-import type { PlanView, RunView } from "../../../plans/src/http/plan-view.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import {
@@ -12,7 +11,6 @@ import {
   NO_EVENTS,
   NO_PLANS,
   NO_VARIABLES,
-  type PlanList,
   type VariableList,
 } from "./live-conversation.ts";
 import type { Shared } from "./shared.ts";
@@ -87,14 +85,10 @@ export function useEvents(conversation: ClientConversation | undefined): Events 
 }
 
 /** The plans of a conversation, and what a person does with them. */
-export interface Plans extends PlanList {
-  readonly approve: (plan: string) => Promise<PlanView>;
-  /** Resolves when the run ends, or waits for a person. Throws a `ClientError`. */
-  readonly run: (plan: string, options?: RunOptions) => Promise<RunView>;
-}
+export type Plans = ReturnType<typeof usePlans>;
 
 /** The plans of a conversation, loaded again when one of them, or a run, changes. */
-export function usePlans(conversation: ClientConversation | undefined): Plans {
+export function usePlans(conversation: ClientConversation | undefined) {
   const live = useLive(conversation);
   const list = useShared(live?.plans, NO_PLANS);
   const act = useCallback(
@@ -106,8 +100,12 @@ export function usePlans(conversation: ClientConversation | undefined): Plans {
   );
   return {
     ...list,
-    approve: useCallback((plan) => act(({ plans }) => plans.approve(plan)), [act]),
-    run: useCallback((plan, options) => act(({ plans }) => plans.run(plan, options).json()), [act]),
+    approve: useCallback((plan: string) => act(({ plans }) => plans.approve(plan)), [act]),
+    /** Resolves when the run ends, or waits for a person. Throws a `ClientError`. */
+    run: useCallback(
+      (plan: string, options?: RunOptions) => act(({ plans }) => plans.run(plan, options).json()),
+      [act],
+    ),
   };
 }
 
