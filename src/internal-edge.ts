@@ -17,7 +17,7 @@ export type {
   GatewaySupport,
   PlanSupport,
   QuerySupport,
-  Transfers,
+  Support,
 } from "./edge/conversation-parts.ts";
 export { wasDeleted } from "./edge/deletion.ts";
 export { directoryOf } from "./edge/directory/directory-client.ts";

@@ -5,7 +5,7 @@ import type {
   GatewaySupport,
   PlanSupport,
   QuerySupport,
-  Transfers,
+  Support,
 } from "./conversation-parts.ts";
 import type { ObjectContext } from "./conversation-of.ts";
 import type { Endpoint } from "./http/endpoint.ts";
@@ -14,7 +14,6 @@ import { problem } from "./http/problem.ts";
 import * as schemas from "./openapi/schemas.ts";
 import { conversationEndpoints, titleBody, userDeletionEndpoint } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
-import type { FileEndpoints } from "./routes/files.ts";
 import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
 import {
   directoryEndpoint,
@@ -28,9 +27,9 @@ export interface ApiOptions {
   /** `planSupport()`, for plans that are stored before they run. Default: no plans. */
   readonly plans?: PlanSupport;
   /** `transfers`, for export, import and fork of conversations. Default: not supported. */
-  readonly transfer?: Transfers;
+  readonly transfer?: Support;
   /** `fileEndpoints`, which serve and save the files of conversations. Default: not supported. */
-  readonly files?: FileEndpoints;
+  readonly files?: Support;
   /**
    * `queries`, for SQL over variables, by models and over HTTP, where `TABLES` is bound to the class `Tables`.
    * Default: not supported.
@@ -45,7 +44,9 @@ export interface ApiOptions {
 
 /** The HTTP interface of an application, except the Worker's own endpoints (`workerApi`). */
 export function apiOf({ plans, transfer, files, queries, gateway }: ApiOptions): Required<Api> {
-  const optional = [files?.api, queries?.api, gateway?.api, plans?.api ?? WITHOUT_PLANS];
+  // With plans, the endpoint of approvals also decides on their gates.
+  const decisions = plans?.api ?? { conversation: [approvalEndpoint] };
+  const optional = [files?.api, queries?.api, gateway?.api, decisions];
   const api = mergedApi([transfer?.api, coreApi, ...optional]);
   return { ...api, conversation: [...api.conversation, ...userEndpoints(api.conversation)] };
 }
@@ -81,9 +82,6 @@ const coreApi: Api = {
     ),
   },
 };
-
-/** Used without plans. With plans, the endpoint of approvals also decides on their gates. */
-const WITHOUT_PLANS: Api = { conversation: [approvalEndpoint] };
 
 /** Merges the parts. No two endpoints have one route. */
 export function mergedApi(parts: readonly (Api | undefined)[]): Required<Api> {

@@ -44,23 +44,20 @@ export interface Api {
   readonly components?: Readonly<Record<string, Description>>;
 }
 
-export interface PlanSupport extends Feature<ConversationPlans> {
+/** What an application passes to `createRuntime` for an optional feature. */
+export interface Support {
   readonly api: Api;
+}
+
+export interface PlanSupport extends Support, Feature<ConversationPlans> {
   /** What plans add to the object of a tenant. */
   readonly openTenant: (context: TenantContext) => TenantFeature;
 }
 
 /** SQL over variables: the tool `query_variables`, and its endpoint. Needs the binding `TABLES`. */
-export interface QuerySupport extends Feature<ConversationQueries> {
-  readonly api: Api;
-}
+export type QuerySupport = Support & Feature<ConversationQueries>;
 
-export interface Transfers {
-  readonly api: Api;
-}
-
-export interface GatewaySupport extends Feature<ConversationMcp> {
-  readonly api: Api;
+export interface GatewaySupport extends Support, Feature<ConversationMcp> {
   /** Returns `www-authenticate` of a 401 at this address; undefined elsewhere. */
   readonly challenge: (request: Request, env: AppEnv["Bindings"]) => string | undefined;
 }

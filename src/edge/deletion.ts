@@ -116,8 +116,9 @@ export class Deletion {
   async #finish(): Promise<void> {
     const { bucket, sql, alarmClock } = this.#storage;
     if (bucket !== undefined) await bucket.blobs.delete(await bucket.blobs.list(bucket.prefix));
+    // The alarm is deleted too.
     await sql.deleteAll();
-    alarmClock.cleared();
+    await alarmClock.rearm(Infinity);
     this.#isMarked = false;
   }
 

@@ -105,7 +105,7 @@ describe("every documented parameter", () => {
   );
 
   it("may hold the character for what is not UTF-8", async () => {
-    const [call] = calls.filter(({ parameter }) => parameter.name === "search");
+    const call = calls.find(({ parameter }) => parameter.name === "search");
     if (call === undefined) throw new Error("It is documented.");
     for (const value of ["100%", "\uFFFD"]) {
       expect(await outcomeOf(call.endpoint, call.parameter, value)).toBe("internal");

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { locationHint, objectIn } from "../../src/edge/placement.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 
@@ -14,28 +14,19 @@ function recording() {
   return { asked, namespace: namespaceIn() };
 }
 
-function askFor(env: Readonly<Record<string, string>>, hint?: DurableObjectLocationHint) {
+it.each<readonly [object, DurableObjectLocationHint | undefined, object]>([
+  [{ JURISDICTION: "eu" }, undefined, { jurisdiction: "eu" }],
+  ...locationHint.options.map(
+    (hint) => [{ LOCATION_HINT: hint }, undefined, { locationHint: hint }] as const,
+  ),
+  // The caller's comes first.
+  [
+    { LOCATION_HINT: "enam", JURISDICTION: "eu" },
+    "weur",
+    { locationHint: "weur", jurisdiction: "eu" },
+  ],
+])("with %j and the hint %s, an object lives in %j", (env, hint, place) => {
   const { asked, namespace } = recording();
-  objectIn(namespace, "name", { settings: readSettings(env), hint });
-  return asked[0];
-}
-
-describe("where an object lives", () => {
-  it("is in the jurisdiction, which is part of its id", () => {
-    expect(askFor({ JURISDICTION: "eu" })).toEqual({ name: "name", jurisdiction: "eu" });
-  });
-
-  it.each(locationHint.options)("is near %s if the configuration says so", (location) => {
-    expect(askFor({ LOCATION_HINT: location })).toEqual({ name: "name", locationHint: location });
-  });
-
-  it("is chosen by the caller before the configuration", () => {
-    const hinted = askFor({ LOCATION_HINT: "enam", JURISDICTION: "eu" }, "weur");
-    expect(hinted).toEqual({ name: "name", jurisdiction: "eu", locationHint: "weur" });
-  });
-
-  it.each([{ JURISDICTION: "EU" }, { LOCATION_HINT: "europe" }])("cannot be %j", (env) => {
-    const [name = ""] = Object.keys(env);
-    expect(() => readSettings(env)).toThrow(new RegExp(`^${name} must be (?:eu|wnam), `));
-  });
+  objectIn(namespace, "name", { settings: readSettings({ ...env }), hint });
+  expect(asked).toEqual([{ name: "name", ...place }]);
 });

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import * as limits from "../../src/limits.ts";
 import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import { ConversationData, titleOf } from "../../src/edge/conversation-data.ts";
 import { WatchedSql } from "../store/watched-sql.ts";
@@ -12,23 +11,17 @@ const message = (...texts: readonly string[]): StoredMessage => ({
 });
 
 describe("the default title of a conversation", () => {
-  it("is its first message's text, on one line", () => {
-    expect(titleOf(message("Summarize my orders."))).toBe("Summarize my orders.");
-    expect(titleOf(message("  One\n\n\ttwo  ", "three "))).toBe("One two three");
-  });
-
-  it("is clipped between characters", () => {
-    const { maxLineChars } = limits;
-    expect(titleOf(message("x".repeat(maxLineChars)))).toBe("x".repeat(maxLineChars));
-    expect(titleOf(message("x".repeat(maxLineChars + 1)))).toBe("x".repeat(maxLineChars));
-    const clipped = titleOf(message(`${"x".repeat(maxLineChars - 1)}😀😀`));
-    expect(clipped).toBe("x".repeat(maxLineChars - 1));
-    expect(titleOf(message("a ".repeat(1_000_000)))?.length).toBeLessThanOrEqual(maxLineChars);
-  });
-
-  it("is what the person typed if the model reads something else", () => {
-    const kept = message("This message is long and was kept as a variable: {…}");
-    expect(titleOf({ ...kept, display: ["My long letter"] })).toBe("My long letter");
+  it.each([
+    ["Summarize my orders.", message("Summarize my orders.")],
+    ["One two three", message("  One\n\n\ttwo  ", "three ")],
+    ["x".repeat(200), message("x".repeat(201))],
+    // It is clipped between characters.
+    ["x".repeat(199), message(`${"x".repeat(199)}😀😀`)],
+    ["a ".repeat(100).trim(), message("a ".repeat(1_000_000))],
+    // What the person typed, if the model reads something else.
+    ["My long letter", { ...message("This message is long."), display: ["My long letter"] }],
+  ])("is the first message's text on one line: %s", (title, first) => {
+    expect(titleOf(first)).toBe(title);
   });
 
   it("is read from the first message once, and again when that is edited", () => {

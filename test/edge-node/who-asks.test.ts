@@ -1,4 +1,4 @@
-import { tool } from "ai";
+import { tool, type ToolExecutionOptions } from "ai";
 import { expect, it, vi } from "vitest";
 import * as z from "zod";
 import type { AgentContext } from "../../src/edge/agent-types.ts";
@@ -10,6 +10,7 @@ import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing"
 import { codeTool } from "../../packages/code/src/code-tool.ts";
 import { evaluatingSandbox } from "../support/evaluating-sandbox.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
+import { toolOf } from "../support/tool-of.ts";
 
 /** What an application knows of each tenant. */
 const TICKETS: Readonly<Record<string, string>> = { acme: "Printer", globex: "Roof" };
@@ -103,8 +104,12 @@ function runtimeWith(steps: readonly Step[], more: Partial<RuntimeOptions> = {})
 const PLAN = { calls: [{ _tool: "tickets", _outputPath: "†found" }] };
 
 /** Runs a plan, and returns what is answered. */
-async function ranFor(user: string, { ask }: Pick<ReturnType<typeof runtimeWith>, "ask">) {
-  const { text: made } = await ask(user, "POST /conversations/c/plans", PLAN);
+async function ranFor(
+  user: string,
+  { ask }: Pick<ReturnType<typeof runtimeWith>, "ask">,
+  plan: object = PLAN,
+) {
+  const { text: made } = await ask(user, "POST /conversations/c/plans", plan);
   const { id } = JSON.parse(made) as { id: string };
   await ask(user, `POST /conversations/c/plans/${id}/approve`, {});
   return (await ask(user, `POST /conversations/c/plans/${id}/run`, {})).text;
@@ -149,6 +154,23 @@ const CALLERS: Readonly<Record<string, (user: string) => Promise<string>>> = {
 it.each(Object.entries(CALLERS))("two tenants get their own data from %s", async (_, answerTo) => {
   expect(await answerTo("acme/ada")).toMatch(/Printer of ada(?!-)/u);
   expect(await answerTo("globex/gus")).toMatch(/Roof of gus(?!-)/u);
+});
+
+it("the idempotency key of a tool differs between tenants for conversations of the same name, and does not name the tenant", async () => {
+  const keys: string[] = [];
+  type Options = ToolExecutionOptions<unknown> & { readonly idempotencyKey?: string };
+  const pay = toolOf({}, (_, { idempotencyKey = "" }: Options) => keys.push(idempotencyKey));
+  const clerk = { name: "clerk", description: "", instructions: "", tools: { pay } };
+  const given = runtimeWith([called("pay"), SAID, called("pay"), SAID], { agents: [clerk] });
+  for (const user of ["acme/ada", "globex/gus"]) {
+    await given.say(user);
+    await ranFor(user, given, { calls: [{ _tool: "pay", _id: "it" }] });
+  }
+  expect(keys).toHaveLength(4);
+  const owners = keys.map((key) => /^([0-9a-f]{64})\/[0-9a-z-]+\/(?:0\/0|it)$/.exec(key)?.[1]);
+  expect(new Set(owners)).toHaveProperty("size", 2);
+  expect(owners).not.toContain(undefined);
+  expect(owners.slice(0, 2)).toEqual([owners[0], owners[0]]);
 });
 
 it("prompts contain what the application writes, and nothing else of who asks", async () => {

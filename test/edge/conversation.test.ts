@@ -11,7 +11,6 @@ import {
   namesIn,
   problemIn,
   callWith,
-  ORIGIN,
   get,
 } from "../support/edge.ts";
 import { slow } from "../support/slow.ts";
@@ -23,9 +22,8 @@ import { finish, type Script, scriptedModel, text, toolCall } from "byref/testin
 import { chunksIn } from "../support/turn-client.ts";
 import { alarmOf, blobsOf, tablesOf, inStorage } from "../support/storage.ts";
 import { anyBytes, putAs } from "../support/values.ts";
-import { env, exports } from "cloudflare:workers";
+import { env } from "cloudflare:workers";
 import worker from "../../src/index.ts";
-import packageJson from "../../package.json";
 import { markDeleted } from "../../src/edge/deletion.ts";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import { R2Blobs } from "../../src/edge/platform/r2-blobs.ts";
@@ -180,19 +178,15 @@ it("a conversation is refused if its jurisdiction cannot be kept", async () => {
   await problemIn(await call("GET", at), "conversation_not_found");
 });
 
-it("a Worker that does not bind the objects says how to", async () => {
-  const request = new Request(`http://localhost/conversations/${newId()}`);
-  const { CONVERSATIONS: _, ...bindings } = env;
-  const response = await worker.fetch(request, { ...bindings, AUTH: "none" });
+it.each([
+  ["CONVERSATIONS", "Conversation", "/conversations/x"],
+  ["DIRECTORY", "Directory", "/conversations"],
+])("a Worker that does not bind %s says how to", async (binding, className, path) => {
+  const bindings = { ...env, [binding]: undefined, AUTH: "none" };
+  const response = await worker.fetch(new Request(`http://localhost${path}`), bindings);
   const { detail } = await problemIn(response, "not_configured");
-  expect(detail).toContain('name = "CONVERSATIONS"\nclass_name = "Conversation"');
-  expect(detail).toContain('new_sqlite_classes = ["Conversation"]');
-});
-
-it("GET /health answers without a key on the deployed Worker", async () => {
-  const response = await exports.default.fetch(`${ORIGIN}/health`);
-  expect(response.headers.get("content-type")).toBe("application/json");
-  expect(await response.json()).toEqual({ ok: true, version: packageJson.version });
+  expect(detail).toContain(`name = "${binding}"\nclass_name = "${className}"`);
+  expect(detail).toContain(`new_sqlite_classes = ["${className}"]`);
 });
 
 async function remove(id: string): Promise<number> {

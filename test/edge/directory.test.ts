@@ -1,12 +1,10 @@
 import { evictDurableObject, runInDurableObject, runDurableObjectAlarm } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { ConversationObject } from "../../src/edge/conversation.ts";
 import { DirectoryObject, type DirectoryPlace } from "../../src/edge/directory/directory.ts";
 import { type RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import worker from "../../src/index.ts";
 import * as limits from "../../src/limits.ts";
 import {
   directoryOf,
@@ -83,20 +81,15 @@ describe("the list of conversations", () => {
     expect(puts).toHaveBeenCalledTimes(1);
   });
 
-  it("has pages, with each conversation on one of them", slow, async () => {
+  it("has pages, with each conversation on one of them", async () => {
     const tenant = newTenant();
-    const ids = Array.from({ length: 250 }, (_, index) => `c-${index}`);
-    for (let from = 0; from < ids.length; from += 25) {
-      await Promise.all(ids.slice(from, from + 25).map((id) => tenant.put(id, id)));
-    }
-    await eventually(async () => {
-      const page = await directoryOf(tenant.name).list({ limit: 1_000 });
-      expect(page.entries).toHaveLength(250);
-    });
+    const ids = ["a", "b", "c", "d", "e"];
+    for (const id of ids) await tenant.put(id, id);
+    await eventually(async () => expect(await tenant.ids()).toHaveLength(5));
     for (const [limit, sizes] of [
-      ["", [200, 50]],
-      ["&limit=125", [125, 125]],
-      ["&limit=99", [99, 99, 52]],
+      ["", [5]],
+      ["&limit=5", [5]],
+      ["&limit=2", [2, 2, 1]],
     ] as const) {
       const pages: Listed[][] = [];
       for (let query: string | undefined = ""; query !== undefined;) {
@@ -106,7 +99,7 @@ describe("the list of conversations", () => {
       }
       expect(pages.map(({ length }) => length)).toEqual(sizes);
       const listed = pages.flat();
-      expect(listed.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+      expect(listed.map(({ id }) => id).toSorted()).toEqual(ids);
       const times = listed.map(({ updatedAt }) => updatedAt);
       expect(times).toEqual(times.toSorted().reverse());
     }
@@ -122,15 +115,6 @@ describe("the list of conversations", () => {
       id: moved?.id,
       title,
     });
-  });
-
-  it("needs a directory, and says how to bind it", async () => {
-    const request = new Request("http://localhost/conversations");
-    const { DIRECTORY: _, ...bindings } = env;
-    const response = await worker.fetch(request, { ...bindings, AUTH: "none" });
-    const { detail } = await problemIn(response, "not_configured");
-    expect(detail).toContain('name = "DIRECTORY"\nclass_name = "Directory"');
-    expect(detail).toContain('new_sqlite_classes = ["Directory"]');
   });
 });
 

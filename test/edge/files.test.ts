@@ -7,26 +7,11 @@ import { type Exchange, httpCases } from "../support/http-cases.ts";
 import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
 import { finish, scriptedModel, text, toolCall, type ScriptedModel } from "byref/testing";
 import { slow } from "../support/slow.ts";
-import { ALICE, as, BOB, call as callAs, ticketFor } from "../support/tickets.ts";
 import { anyBytes } from "../support/values.ts";
 import * as limits from "../../src/limits.ts";
 import { planning } from "../support/planning.ts";
 import { filesIn, R2Files } from "../../src/edge/platform/r2-files.ts";
 import type { Files } from "../../src/tool/files.ts";
-
-it("a conversation's files belong to one conversation of one tenant, and a ticket opens one of them", async () => {
-  const [id, other] = [newId(), newId()];
-  const path = at(id, "/a%20b.txt");
-  await callAs("PUT", path, body("alice's", "text/plain", as(ALICE)));
-  await problemIn(await callAs("GET", path, { headers: as(BOB) }), "not_found");
-  expect(await (await callAs("GET", at(id), { headers: as(BOB) })).json()).toEqual({ files: [] });
-  const ticket = await ticketFor(path);
-  expect(await (await callAs("GET", `${path}?ticket=${ticket}`)).text()).toBe("alice's");
-  for (const forbidden of [at(id), at(id, "/a"), at(other, "/a%20b.txt")]) {
-    await problemIn(await callAs("GET", `${forbidden}?ticket=${ticket}`), "unauthorized");
-  }
-  await problemIn(await callAs("DELETE", `${path}?ticket=${ticket}`), "unauthorized");
-});
 
 it("a conversation's files are deleted with it, and survive a rejected write", slow, async () => {
   const id = newId();

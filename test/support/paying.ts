@@ -39,11 +39,13 @@ export async function decideAll(
   own: OwnRuntime,
   ids: readonly string[],
   reasons: readonly string[] = [],
+  more: object = {},
 ): Promise<string> {
   const parts = ids.map((id, index) => ({
     type: "tool-pay",
     state: "approval-responded",
     approval: { id, approved: true, reason: reasons[index] ?? "r".repeat(1_000) },
+    ...more,
   }));
   const init = json({ id: "c", messages: [{ id: "a", role: "assistant", parts }] });
   const response = await own.call("POST", "/conversations", init);

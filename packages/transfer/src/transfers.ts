@@ -10,7 +10,7 @@ import {
   locationQuery,
   logFailure,
   parameters,
-  type Transfers,
+  type Support,
   withEnd,
   type appEnv,
   type contexts,
@@ -229,7 +229,7 @@ async function deleteParts(parts: conversations.RemoteConversation, id: string):
   }
 }
 
-export const transfers: Transfers = {
+export const transfers: Support = {
   api: {
     worker: workerEndpoints,
     conversation: [exportEndpoint],

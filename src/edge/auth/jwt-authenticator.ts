@@ -73,15 +73,7 @@ const RETRY_MS = 10_000;
 
 /** The algorithms of public keys. Shared secrets are not public keys. */
 const PUBLIC_KEY_ALGORITHMS = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "PS256",
-  "PS384",
-  "PS512",
-  "ES256",
-  "ES384",
-  "ES512",
+  ...["RS", "PS", "ES"].flatMap((kind) => [`${kind}256`, `${kind}384`, `${kind}512`]),
   "EdDSA",
   // What RFC 9864 calls EdDSA.
   "Ed25519",

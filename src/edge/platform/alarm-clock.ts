@@ -30,11 +30,6 @@ export class AlarmClock {
     this.#setForMs = (await this.#sql.getAlarm()) ?? Infinity;
   }
 
-  /** Call this when the platform has removed the alarm. */
-  cleared(): void {
-    this.#setForMs = Infinity;
-  }
-
   /** Marks the start of the handler, which must end with `handlerEnds`. */
   handlerBegins(): void {
     this.#setForMs = -Infinity;

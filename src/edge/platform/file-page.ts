@@ -1,18 +1,18 @@
-import type { Visibility } from "../../store/variable.ts";
+import * as z from "zod";
 
-export interface FileSummary {
-  readonly path: string;
-  readonly bytes: number;
-  readonly mediaType: string;
+export const file = z.strictObject({
+  path: z.string(),
+  bytes: z.int().min(0),
+  mediaType: z.string(),
   /** The ETag, with quotes. Changes with each write. */
-  readonly etag: string;
-  /** ISO 8601. */
-  readonly modified: string;
-  readonly visibility: Visibility;
-}
+  etag: z.string(),
+  modified: z.string().meta({ format: "date-time" }),
+  visibility: z.enum(["model", "sealed", "secret"]),
+});
+export type FileSummary = Readonly<z.infer<typeof file>>;
 
-export interface FilePage {
-  readonly files: readonly FileSummary[];
-  /** The `after` of the next page. Absent on the last page. */
-  readonly next?: string;
-}
+export const files = z.strictObject({
+  files: z.array(file),
+  next: z.string().optional().describe("For the next page: after"),
+});
+export type FilePage = Readonly<z.infer<typeof files>>;

@@ -81,15 +81,13 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
     },
     ({ query, headers, request }, { context }) => {
       const after = headers["Last-Event-ID"] ?? query.after ?? 0;
-      const list = (page: { readonly after: number; readonly limit: number }) =>
-        context.listEvents(page);
       const accept = request.headers.get("accept");
       if (preferred(accept, ["application/json", "text/event-stream"]) === "application/json") {
-        return Response.json(list({ after, limit: query.limit }));
+        return Response.json(context.listEvents({ after, limit: query.limit }));
       }
       const head = context.data?.journal.head();
       const turn = head?.isOpen === true && head.kind !== "run" ? head.id : undefined;
-      return context.eventStreams.open(list, after, turn);
+      return context.eventStreams.open((page) => context.listEvents(page), after, turn);
     },
   ),
   endpoint(

@@ -2,7 +2,7 @@ import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { filePathIn } from "../../tool/files.ts";
 import type { ConversationContext } from "../conversation-context.ts";
-import type { Api, ConversationParts } from "../conversation-parts.ts";
+import type { ConversationParts, Support } from "../conversation-parts.ts";
 import { inQueue } from "../../store/retry-conflicts.ts";
 import type { Visibility } from "../../store/variable.ts";
 import { tooLarge, untilEnd } from "../http/client-body.ts";
@@ -11,23 +11,10 @@ import { storedType, writing } from "../variables/put-variable.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { conditions, ifRange, pageSize, text } from "../http/parameters.ts";
 import { locationQuery } from "../placement.ts";
+import { file, files } from "../platform/file-page.ts";
 import { filesIn, type R2Files } from "../platform/r2-files.ts";
 import { visibilityQuery } from "./variables.ts";
 import { type Conditional, serveStored } from "../variables/serve-value.ts";
-import * as z from "zod";
-
-const file = z.strictObject({
-  path: text,
-  bytes: z.int().min(0),
-  mediaType: text,
-  etag: text,
-  modified: text.meta({ format: "date-time" }),
-  visibility: z.enum(["model", "sealed", "secret"]),
-});
-const files = z.strictObject({
-  files: z.array(file),
-  next: text.optional().describe("For the next page: after"),
-});
 
 const bytes = { "*/*": text.meta({ format: "binary" }) };
 const info = { "application/json": file };
@@ -87,7 +74,22 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
     "DELETE /conversations/:id/files/:path{[^]+}",
     { summary: "Deletes a file", headers: guards, answers: { 204: "Deleted" } },
     async ({ headers, request }, { context }) => {
-      await deleteFile(context, { ...headers, request });
+      const path = pathIn(request);
+      const files = folderOf(context);
+      await context.deletion.whenDone();
+      if (context.data === undefined) {
+        requireConditions(headers, undefined);
+        throw missingFile(path);
+      }
+      await writing(context, ({ events }) =>
+        inQueue(context, async () => {
+          const current = await files.find(path);
+          requireConditions(headers, current?.etag);
+          if (current === undefined) throw missingFile(path);
+          await files.delete(path);
+          events.add({ type: "file.deleted", file: { path } });
+        }),
+      );
       return new Response(null, { status: 204 });
     },
   ),
@@ -140,29 +142,6 @@ function putFile(
   });
 }
 
-/** Throws `not_found` or `precondition_failed`. */
-async function deleteFile(
-  context: ConversationContext,
-  { request, ...conditions }: Conditional,
-): Promise<void> {
-  const path = pathIn(request);
-  const files = folderOf(context);
-  await context.deletion.whenDone();
-  if (context.data === undefined) {
-    requireConditions(conditions, undefined);
-    throw missingFile(path);
-  }
-  await writing(context, ({ events }) =>
-    inQueue(context, async () => {
-      const current = await files.find(path);
-      requireConditions(conditions, current?.etag);
-      if (current === undefined) throw missingFile(path);
-      await files.delete(path);
-      events.add({ type: "file.deleted", file: { path } });
-    }),
-  );
-}
-
 function missingFile(path: string): ByrefError {
   return new ByrefError("not_found", `There is no file ${path}.`);
 }
@@ -204,10 +183,6 @@ function decoded(segment: string): string {
 }
 
 /** Endpoints of files, as an application passes them to `createRuntime`. */
-export interface FileEndpoints {
-  readonly api: Api;
-}
-
-export const fileEndpoints: FileEndpoints = {
+export const fileEndpoints: Support = {
   api: { conversation: endpoints, components: { File: file, Files: files } },
 };

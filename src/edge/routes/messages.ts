@@ -19,7 +19,9 @@ import {
   messageBody,
   parseMessage,
   turnIn,
+  type TurnRequest,
 } from "../turns/turn-request.ts";
+import type { Turns } from "../turns/turns.ts";
 
 const headers = { "Idempotency-Key": idempotencyKey };
 
@@ -38,16 +40,19 @@ const form = oneOf(["display", "reference"]);
 export const approvalEndpoint: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/approvals/:approval",
   { summary: "Approves or denies a tool call", headers, body: approvalBody, answers },
-  ({ params, body, headers, request }, { turns }) => {
-    const turnRequest = {
-      approvals: [approvalOf(params.approval, body)],
+  ({ params: { id, approval }, body, request }, { turns }) =>
+    take(turns, request, {
+      approvals: [approvalOf(approval, body)],
       run: body.run,
-      conversation: params.id,
-      idempotencyKey: headers["Idempotency-Key"],
-    };
-    return turns.take(bounded(turnRequest), request.headers);
-  },
+      conversation: id,
+    }),
 );
+
+/** `request`: its headers have been checked. */
+function take(turns: Turns, { headers }: Request, turn: TurnRequest): Promise<Response> {
+  const idempotencyKey = headers.get("idempotency-key") ?? undefined;
+  return turns.take(bounded({ ...turn, idempotencyKey }), headers);
+}
 
 export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
@@ -60,12 +65,8 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
       idIn: (body) => parse(chatBody, body).id,
       answers,
     },
-    ({ body, headers, request }, { turns }) => {
-      const turn = turnIn(body);
-      const idempotencyKey = headers["Idempotency-Key"];
-      const turnRequest = bounded({ ...turn, conversation: body.id, idempotencyKey });
-      return turns.take(turnRequest, request.headers);
-    },
+    ({ body, request }, { turns }) =>
+      take(turns, request, { ...turnIn(body), conversation: body.id }),
   ),
   endpoint(
     "POST /conversations/:id/messages",
@@ -76,16 +77,8 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
       body: messageBody,
       answers,
     },
-    ({ params, body: { agent, input, message }, headers, request }, { turns }) => {
-      const turnRequest = {
-        agent,
-        input,
-        message: parseMessage(message, params.id),
-        conversation: params.id,
-        idempotencyKey: headers["Idempotency-Key"],
-      };
-      return turns.take(bounded(turnRequest), request.headers);
-    },
+    ({ params: { id }, body: { message, ...body }, request }, { turns }) =>
+      take(turns, request, { ...body, message: parseMessage(message, id), conversation: id }),
   ),
   endpoint(
     "GET /conversations/:id/messages",

@@ -125,9 +125,19 @@ describe("AUTH=bearer", () => {
 
 describe("bad settings", () => {
   const SECRET = "hunter2-hunter2-hunter2";
+  const jwks = {
+    AUTH: "jwt",
+    JWT_JWKS_URL: "https://issuer.example/keys",
+    JWT_TENANT_CLAIM: "sub",
+    JWT_ISSUER: "i",
+    JWT_AUDIENCE: "a",
+  };
+  const origins =
+    "foo null https://app.example/path https://*.example https://user:hunter2@app.example " +
+    "https://app.example:443 https://app.example, ftp://app.example https://a.example,foo";
   const keyed = (keys: object) => ({ AUTH: "bearer", API_KEYS: JSON.stringify(keys) });
 
-  it.each([
+  it.each<readonly [string, Readonly<Record<string, string>>]>([
     ["AUTH", { AUTH: SECRET }],
     ["API_KEYS", { AUTH: "bearer" }],
     ["API_KEYS", { AUTH: "bearer", API_KEYS: SECRET }],
@@ -145,6 +155,32 @@ describe("bad settings", () => {
     ["API_KEYS must be JSON", keyed({ [SECRET]: ["t"] })],
     ["MODEL_BASE_URL", { AUTH: "none", MODEL_BASE_URL: SECRET }],
     ["MODEL_BASE_URL", { AUTH: "none", MODEL_BASE_URL: `ftp://user:${SECRET}@host.example` }],
+    ["JWT_SECRET", { AUTH: "jwt", JWT_TENANT_CLAIM: "sub" }],
+    ["JWT_SECRET", { ...jwks, JWT_SECRET: "x".repeat(32) }],
+    ["JWT_SECRET", { ...jwks, JWT_JWKS_URL: "", JWT_SECRET: SECRET }],
+    [
+      "JWT_TENANT_CLAIM",
+      { ...jwks, JWT_JWKS_URL: "", JWT_SECRET: "x".repeat(32), JWT_TENANT_CLAIM: "" },
+    ],
+    ["JWT_TENANT_CLAIM", { ...jwks, JWT_TENANT_CLAIM: "" }],
+    ["JWT_ISSUER", { ...jwks, JWT_ISSUER: "" }],
+    ["JWT_AUDIENCE", { ...jwks, JWT_AUDIENCE: "" }],
+    ["JWT_JWKS_URL", { ...jwks, JWT_JWKS_URL: "hunter2" }],
+    ["JWT_JWKS_URL", { ...jwks, JWT_JWKS_URL: "http://issuer.example/keys" }],
+    ["JWT_JWKS_URL", { ...jwks, JWT_JWKS_URL: "ftp://localhost/hunter2" }],
+    ["JWT_JWKS_URL", { ...jwks, JWT_JWKS_URL: "https://a:hunter2@issuer.example/keys" }],
+    ["TICKET_SECRET", { ...jwks, TICKET_SECRET: "hunter2" }],
+    ["OTEL_EXPORTER_OTLP_HEADERS", { OTEL_EXPORTER_OTLP_HEADERS: "hunter2" }],
+    ["OTEL_EXPORTER_OTLP_HEADERS", { OTEL_EXPORTER_OTLP_HEADERS: "a b=hunter2" }],
+    ["OTEL_EXPORTER_OTLP_HEADERS", { OTEL_EXPORTER_OTLP_HEADERS: "a=hunter2%zz" }],
+    ["OTEL_EXPORTER_OTLP_HEADERS", { OTEL_EXPORTER_OTLP_HEADERS: "a=hunter2%0d%0ab:%20c" }],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", { OTEL_EXPORTER_OTLP_ENDPOINT: "collector/hunter2" }],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", { OTEL_EXPORTER_OTLP_ENDPOINT: "https://u:hunter2@collector" }],
+    ["LOG", { LOG: SECRET }],
+    ...origins.split(" ").map((CORS_ORIGINS) => ["CORS_ORIGINS", { CORS_ORIGINS }] as const),
+    ["CORS_ORIGINS", { CORS_ORIGINS: "https://app.example https://other.example" }],
+    ["JURISDICTION must be eu", { JURISDICTION: "EU" }],
+    ["LOCATION_HINT must be wnam", { LOCATION_HINT: "europe" }],
   ])("are refused naming %s, but no value: %j", async (name, settings) => {
     const response = await callWith(settings)("GET", "/agents");
     const problem = await problemIn(response, "bad_configuration");
@@ -256,26 +292,6 @@ describe("CORS_ORIGINS", () => {
     expect(allowed(read)).toBeNull();
     expect(read.headers.get("cross-origin-resource-policy")).toBe("same-origin");
     await read.text();
-  });
-
-  const invalid =
-    "foo null https://app.example/path https://*.example https://user:hunter2@app.example " +
-    "https://app.example:443 https://app.example, ftp://app.example";
-
-  it.each([
-    ...invalid.split(" "),
-    "https://app.example https://other.example",
-    "https://app.example, foo",
-  ])("cannot be %s", async (CORS_ORIGINS) => {
-    const through = callWith({ ...keys, CORS_ORIGINS });
-    for (const origin of [APP, "foo"]) {
-      const response = await ask("/agents", origin, through);
-      expect(allowed(response)).toBeNull();
-      const { detail } = await problemIn(response, "bad_configuration");
-      const rule = "CORS_ORIGINS must be origins, separated by commas: https://app.example";
-      expect(detail).toContain(rule);
-      expect(detail).not.toContain("hunter2");
-    }
   });
 });
 

@@ -134,18 +134,7 @@ describe("a client", () => {
       await over;
       return new TextDecoder().decode(value) + (await restOf(reader));
     },
-    "that reads nothing until all is over": async (own, over) => {
-      const response = await watch(own);
-      await over;
-      return response.text();
-    },
     "that never reads": async (own) => void (await watch(own)),
-    "that is gone after one piece": async (own) => {
-      const reader = readerOf(await watch(own));
-      await reader.read();
-      await reader.cancel();
-      return undefined;
-    },
     "that is gone, and back when all is over": async (own, over) => {
       const reader = readerOf(await watch(own));
       const had = new TextDecoder().decode((await reader.read()).value);

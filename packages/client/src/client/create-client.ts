@@ -1,6 +1,6 @@
 import { type ClientOptions, connect, pathTo } from "./connection.ts";
 import { type AboutConversation, type ClientConversation, conversationOf } from "./conversation.ts";
-import { type ClientPrograms, programsOf } from "./programs.ts";
+import { programsOf } from "./programs.ts";
 import type { AgentsDescription } from "../../../../src/internal.ts";
 import type { PromptDescription } from "../../../../src/internal-tool.ts";
 
@@ -28,36 +28,28 @@ export interface ConversationPage {
 export type ListedConversation = Omit<AboutConversation, "messages" | "variables" | "bytes">;
 
 /** A client of one server. Error responses and failed requests throw a `ClientError`. */
-export interface Client {
-  /** Sends no request: a conversation is created by the first write to it. */
-  conversation(id: string): ClientConversation;
-  /** Lists a page of the key's conversations, by last activity. Needs the binding `DIRECTORY`. */
-  conversations(query?: ConversationQuery): Promise<ConversationPage>;
-  readonly programs: ClientPrograms;
-  agents(): Promise<AgentsDescription>;
-  /** Returns the prompt of a model, with sizes in characters. Without a conversation, it is that of a first call. */
-  prompt(
-    agent: string,
-    query?: { readonly conversation?: string | undefined },
-  ): Promise<PromptDescription>;
-  health(): Promise<{ readonly ok: true; readonly version: string }>;
-}
+export type Client = ReturnType<typeof createClient>;
 
 /** Creates a client of the server at this URL. Runs in browsers, Node 20 and later, and Workers. */
-export function createClient(url: string, options: ClientOptions = {}): Client {
+export function createClient(url: string, options: ClientOptions = {}) {
   const root = url.replace(/\/$/, "");
   const connection = connect(root, options);
   const { ask } = connection;
-  const client: Client = {
-    conversation: (id) => {
-      const own = connect(root + pathTo("conversations", id), options);
-      return conversationOf(own, client, id);
-    },
-    conversations: (query = {}) => ask("GET", "/conversations", { query: { ...query } }),
+  const client = {
+    /** Sends no request: a conversation is created by the first write to it. */
+    conversation: (id: string): ClientConversation =>
+      conversationOf(connect(root + pathTo("conversations", id), options), client, id),
+    /** Lists a page of the key's conversations, by last activity. Needs the binding `DIRECTORY`. */
+    conversations: (query: ConversationQuery = {}): Promise<ConversationPage> =>
+      ask("GET", "/conversations", { query: { ...query } }),
     programs: programsOf(connection),
-    agents: () => ask("GET", "/agents"),
-    prompt: (agent, query = {}) => ask("GET", pathTo("agents", agent, "prompt"), { query }),
-    health: () => ask("GET", "/health"),
+    agents: (): Promise<AgentsDescription> => ask("GET", "/agents"),
+    /** Returns the prompt of a model, with sizes in characters. Without a conversation, it is that of a first call. */
+    prompt: (
+      agent: string,
+      query: { readonly conversation?: string | undefined } = {},
+    ): Promise<PromptDescription> => ask("GET", pathTo("agents", agent, "prompt"), { query }),
+    health: (): Promise<{ readonly ok: true; readonly version: string }> => ask("GET", "/health"),
   };
   return client;
 }

@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import type { ClientConversation } from "../client/conversation.ts";
 import type { RunOptions } from "../client/plans.ts";
-import type { PlanView, RunView } from "../../../plans/src/http/plan-view.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import {
@@ -12,19 +11,10 @@ import {
   NO_EVENTS,
   NO_PLANS,
   NO_VARIABLES,
-  type PlanList,
   type VariableList,
 } from "./live-conversation.ts";
 import type { Shared } from "./shared.ts";
-import type { VariableState } from "./variable-part.ts";
-
-/** What is shown without a conversation, of which nothing is loaded. */
-const NO_VARIABLE: VariableState = {
-  value: undefined,
-  info: undefined,
-  status: "loading",
-  error: undefined,
-};
+import { LOADING, type VariableState } from "./variable-part.ts";
 
 export interface VariablesOptions {
   /** The newest ones, up to this number. Default: 500. More than 1,000 are loaded in several requests. */
@@ -86,7 +76,7 @@ function usePart(
 ): VariableState {
   const live = useLive(conversation);
   const part = useMemo(() => live?.part(name, path), [live, name, path]);
-  return useShared(part, NO_VARIABLE);
+  return useShared(part, LOADING);
 }
 
 /** The conversation's events, while they happen. */
@@ -95,14 +85,10 @@ export function useEvents(conversation: ClientConversation | undefined): Events 
 }
 
 /** The plans of a conversation, and what a person does with them. */
-export interface Plans extends PlanList {
-  readonly approve: (plan: string) => Promise<PlanView>;
-  /** Resolves when the run ends, or waits for a person. Throws a `ClientError`. */
-  readonly run: (plan: string, options?: RunOptions) => Promise<RunView>;
-}
+export type Plans = ReturnType<typeof usePlans>;
 
 /** The plans of a conversation, loaded again when one of them, or a run, changes. */
-export function usePlans(conversation: ClientConversation | undefined): Plans {
+export function usePlans(conversation: ClientConversation | undefined) {
   const live = useLive(conversation);
   const list = useShared(live?.plans, NO_PLANS);
   const act = useCallback(
@@ -114,8 +100,12 @@ export function usePlans(conversation: ClientConversation | undefined): Plans {
   );
   return {
     ...list,
-    approve: useCallback((plan) => act(({ plans }) => plans.approve(plan)), [act]),
-    run: useCallback((plan, options) => act(({ plans }) => plans.run(plan, options).json()), [act]),
+    approve: useCallback((plan: string) => act(({ plans }) => plans.approve(plan)), [act]),
+    /** Resolves when the run ends, or waits for a person. Throws a `ClientError`. */
+    run: useCallback(
+      (plan: string, options?: RunOptions) => act(({ plans }) => plans.run(plan, options).json()),
+      [act],
+    ),
   };
 }
 

@@ -6,7 +6,7 @@ import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { eventLogs } from "../../../../src/internal-tool.ts";
 import { Loaded, Shared } from "./shared.ts";
 import { listen } from "./turn-news.ts";
-import { VariablePart } from "./variable-part.ts";
+import { variablePart, type VariableState } from "./variable-part.ts";
 
 /** Events of a conversation, as far as the page has them. */
 export interface Events {
@@ -54,38 +54,30 @@ const AGAIN_AFTER_MS = 5_000;
 /** A page that changes its view does not connect again. */
 const CLOSES_AFTER_MS = 1_000;
 
-/** A list. After an error, the next event or connection loads it again. */
-class LoadedList<List extends PlanList | VariableList> extends Loaded<List> {
-  readonly #list: () => Promise<List>;
-
-  constructor(initial: List, onUse: () => void, list: () => Promise<List>) {
-    super(initial, onUse);
-    this.#list = list;
-  }
-
-  protected override async load(): Promise<void> {
-    this.set(await this.#list().catch((error: unknown) => ({ ...this.read(), error })));
-  }
-}
-
 /**
  * State of a conversation that the components of a page share. Listens to its events while a component uses it and
  * the page is visible, because over HTTP/1.1 a browser has six connections for all of its tabs.
  */
 export class LiveConversation {
-  readonly variables = new LoadedList(
+  // After an error, the next event or connection loads them again.
+  readonly variables = new Loaded(
     NO_VARIABLES,
     () => this.#used(),
-    () => this.#newest(this.#last),
+    (before) => this.#newest(this.#last).catch((error: unknown) => ({ ...before, error })),
   );
-  readonly plans = new LoadedList(
+  readonly plans = new Loaded<PlanList>(
     NO_PLANS,
     () => this.#used(),
-    async () => ({ plans: (await this.#conversation.plans.list()).plans, error: undefined }),
+    (before) =>
+      this.#conversation.plans.list().then(
+        ({ plans }) => ({ plans, error: undefined }),
+        (error: unknown) => ({ ...before, error }),
+      ),
   );
   readonly events = new Shared(NO_EVENTS, () => this.#used());
   readonly #conversation: ClientConversation;
-  readonly #parts = new Map<string, VariablePart>();
+  /** By the name, and the path behind it. */
+  readonly #parts = new Map<string, Loaded<VariableState>>();
   #last = LAST_VARIABLES;
   #listening: AbortController | undefined;
   #closing: ReturnType<typeof setTimeout> | undefined;
@@ -101,7 +93,7 @@ export class LiveConversation {
   }
 
   /** The part at the path; without a path, only the metadata. */
-  part(name: string, path: string | undefined): VariablePart {
+  part(name: string, path: string | undefined): Loaded<VariableState> {
     const key = `${name} ${path ?? "?"}`;
     const known = this.#parts.get(key);
     if (known !== undefined) return known;
@@ -111,7 +103,7 @@ export class LiveConversation {
       else setTimeout(() => part.isUsed || this.#parts.delete(key), CLOSES_AFTER_MS);
       this.#used();
     };
-    const part = new VariablePart(this.#conversation, name, path, onUse);
+    const part = variablePart(this.#conversation, name, path, onUse);
     this.#parts.set(key, part);
     return part;
   }
@@ -219,7 +211,9 @@ export class LiveConversation {
   /** Loads what shows the variables. */
   #written(names: readonly string[]): void {
     this.variables.renew();
-    for (const part of this.#parts.values()) if (names.includes(part.name)) part.renew();
+    for (const [key, part] of this.#parts) {
+      if (names.some((name) => key.startsWith(`${name} `))) part.renew();
+    }
   }
 }
 

@@ -33,12 +33,20 @@ export class Shared<Value> {
 const PAUSE_MS = 100;
 
 /** A shared value that is loaded from the server while components use it. */
-export abstract class Loaded<Value> extends Shared<Value> {
+export class Loaded<Value> extends Shared<Value> {
+  readonly #load: (before: Value) => Promise<Value>;
   #isOld = true;
   #isLoading = false;
 
-  /** Sets the value. Must not throw. */
-  protected abstract load(): Promise<void>;
+  /** `load` returns the value. It must not throw. */
+  constructor(
+    initial: Value,
+    onUse: (isUsed: boolean) => void,
+    load: (before: Value) => Promise<Value>,
+  ) {
+    super(initial, onUse);
+    this.#load = load;
+  }
 
   /** Loads the value again, or when it is used again. Calls during a load become one more, after a short pause. */
   readonly renew = (): void => {
@@ -55,7 +63,7 @@ export abstract class Loaded<Value> extends Shared<Value> {
     this.#isLoading = true;
     while (this.#isOld && this.isUsed) {
       this.#isOld = false;
-      await this.load();
+      this.set(await this.#load(this.read()));
       await new Promise((done) => setTimeout(done, PAUSE_MS));
     }
     this.#isLoading = false;

@@ -21,66 +21,60 @@ export interface VariableState<Value = Json | Uint8Array> {
 /** Tries to read a value and its metadata while others keep writing it. */
 const MAX_TRIES = 5;
 
-/** The part of a variable at one path, loaded once for all components that show it. */
-export class VariablePart extends Loaded<VariableState> {
-  readonly name: string;
-  readonly #conversation: ClientConversation;
-  readonly #path: string | undefined;
-  #etag: string | undefined;
+export const LOADING: VariableState = {
+  value: undefined,
+  info: undefined,
+  status: "loading",
+  error: undefined,
+};
 
-  /** `path`: undefined for the metadata alone. */
-  constructor(
-    conversation: ClientConversation,
-    name: string,
-    path: string | undefined,
-    onUse: (isUsed: boolean) => void,
-  ) {
-    const loading = { value: undefined, info: undefined, status: "loading", error: undefined };
-    super(loading as VariableState, onUse);
-    this.name = name;
-    this.#conversation = conversation;
-    this.#path = path;
-  }
-
-  protected override async load(): Promise<void> {
-    const before = this.read();
-    // The old value stays while loading, with the metadata of its version.
-    if (before.status !== "loading") this.set({ ...before, status: "loading" });
-    try {
-      this.set(await this.#loaded(before));
-    } catch (thrown) {
-      const error =
-        thrown instanceof ClientError ? thrown : new ClientError("bad_answer", String(thrown));
-      const isGone = error.status === 404 || error.status === 410;
-      const shown = isGone ? { value: undefined, info: undefined } : this.read();
-      if (isGone) this.#etag = undefined;
-      this.set({ ...shown, status: isGone ? "missing" : "error", error });
-    }
-  }
+/**
+ * The part of a variable at one path, loaded once for all components that show it. `path`: undefined for the metadata
+ * alone.
+ */
+export function variablePart(
+  { variables }: Pick<ClientConversation, "variables">,
+  name: string,
+  path: string | undefined,
+  onUse: (isUsed: boolean) => void,
+): Loaded<VariableState> {
+  let etag: string | undefined;
 
   /** Reads metadata and value until both are of one version. */
-  async #loaded(before: VariableState): Promise<VariableState> {
-    const { variables } = this.#conversation;
-    if (this.#path === undefined) {
-      const info = await variables.info(this.name);
-      return { value: undefined, info, status: "ready", error: undefined };
-    }
-    const part = this.#path === "" ? {} : { path: this.#path };
-    const guard = this.#etag === undefined ? {} : { "if-none-match": this.#etag };
+  async function read(before: VariableState): Promise<VariableState> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const info = await variables.info(this.name);
-      const response = await variables.open(this.name, part, guard);
-      const etag = response.headers.get("etag") ?? "";
-      if (!isOf(etag, info)) {
+      const info = await variables.info(name);
+      const ready = { value: undefined, info, status: "ready", error: undefined } as const;
+      if (path === undefined) return ready;
+      const guard = etag === undefined ? {} : { "if-none-match": etag };
+      const response = await variables.open(name, path === "" ? {} : { path }, guard);
+      const given = response.headers.get("etag") ?? "";
+      if (!isOf(given, info)) {
         await response.body?.cancel();
         continue;
       }
       const value = response.status === 304 ? before.value : await valueIn(response);
-      this.#etag = etag;
-      return { value: value as Json, info, status: "ready", error: undefined };
+      etag = given;
+      return { ...ready, value: value as Json };
     }
-    throw new ClientError("unavailable", `$${this.name} keeps changing.`);
+    throw new ClientError("unavailable", `$${name} keeps changing.`);
   }
+
+  const part = new Loaded<VariableState>(LOADING, onUse, async (before) => {
+    // The old value stays while loading, with the metadata of its version.
+    if (before.status !== "loading") part.set({ ...before, status: "loading" });
+    try {
+      return await read(before);
+    } catch (thrown) {
+      const error =
+        thrown instanceof ClientError ? thrown : new ClientError("bad_answer", String(thrown));
+      if (error.status !== 404 && error.status !== 410)
+        return { ...before, status: "error", error };
+      etag = undefined;
+      return { ...LOADING, status: "missing", error };
+    }
+  });
+  return part;
 }
 
 /** True if the tag is that of a representation of the version: `"2-lw8x"` or `"2-lw8x.ndjson"`. */
