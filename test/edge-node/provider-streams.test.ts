@@ -52,6 +52,9 @@ const message = { role: "assistant", content: "hi" };
 const part = { id: "c", function: { name: "w", arguments: '{"a":1}' } };
 const digits = JSON.stringify(withInput({ a: "N" })).replace('"N"', "12345678901234567890");
 
+const picture = (data: string) => {
+  return { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } };
+};
 const FAILED = "The endpoint failed.";
 
 const completions: readonly Variant[] = [
@@ -199,6 +202,15 @@ const completions: readonly Variant[] = [
     "a call without a function",
     [chunk({ tool_calls: [{ id: "c", ...part.function }] }), byCall],
     called,
+  ],
+  [
+    "images (one-api#44, litellm#10094)",
+    [
+      chunk({ content: "hi", images: [picture("AA==")] }),
+      chunk({ content: [picture("BB==")] }),
+      end(),
+    ],
+    ["image/png AA==", "hi", "image/png BB==", "stop"],
   ],
   [
     "a blank name first",
@@ -547,6 +559,8 @@ function describePart(part: LanguageModelV4StreamPart): readonly string[] {
       return [part.delta];
     case "reasoning-delta":
       return [`(${part.delta})`];
+    case "file":
+      return [`${part.mediaType} ${"data" in part.data ? String(part.data.data) : ""}`];
     case "tool-call":
       // An id that the provider has made is long.
       return [
