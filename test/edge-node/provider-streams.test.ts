@@ -345,6 +345,7 @@ const asV = { name: "v", arguments: '{"a":1}' };
 
 const runs: readonly Variant[] = [
   ["OpenAI's form", [hi, end()], [...answered, "0 tokens"]],
+  ["both forms", [{ ...hi, response: "hi" }, end()], [...answered, "0 tokens"]],
   ["its older form", [{ response: "hi" }, { response: "", usage: counts }], counted],
   [
     "calls in its older form",
