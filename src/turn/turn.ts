@@ -65,7 +65,7 @@ export async function runTurn(
   const { agent, history, journal, store, post, now } = options;
   const last = journal.head();
   const attempt = new Attempt(options, compact({ ...headFor(options, id), post, repeats }));
-  const turn = attempt.begin(() => {
+  const turn = attempt.start("new", () => {
     replace?.();
     // A turn that waited for a person can no longer continue.
     const waited = last?.paused ?? last;
@@ -117,7 +117,7 @@ export async function resumeTurn(
   const attempt = new Attempt(options, head);
   const turn = new Turn(options, attempt, message);
   onBegin?.(decided.map(({ approval }) => approval));
-  attempt.resume(() => turn.start());
+  attempt.start("waited", () => turn.start());
   return turn.run((steps) => steps.decide(decided));
 }
 
@@ -132,7 +132,7 @@ export async function recoverTurn(options: TurnOptions, recoveredLog: RecoveredL
   const message = newest?.id === id ? newest : undefined;
   const turn = new Turn(options, attempt, message);
   const isOpenStep = turn.restore(recoveredLog);
-  attempt.retry(() => {
+  attempt.start("interrupted", () => {
     if (isOpenStep) turn.steps.resetStep();
   });
   const { failure } = attempt;
@@ -368,26 +368,13 @@ export class Attempt {
     return this.#timeout.signal.reason;
   }
 
-  /** Runs `work` in the first commit. If the commit fails, nothing is kept. */
-  begin<Result>(work: () => Result): Result {
-    return this.#start("new", work);
-  }
-
-  /** Runs `work` in the first commit after a wait for a person. */
-  resume<Result>(work: () => Result): Result {
-    // Another turn or run may have replaced it in the journal meanwhile.
-    const isThere = this.#options.journal.head()?.id === this.head.id;
-    return this.#start(isThere ? "waited" : "new", work);
-  }
-
-  /** Runs `work` in the first commit after a crash. */
-  retry(work: () => void): void {
-    this.#start("interrupted", work);
-  }
-
-  #start<Result>(turn: StartedTurn, work: () => Result): Result {
+  /** Runs `work` in the first commit: of a new turn, after a wait for a person, or after a crash. */
+  start<Result>(turn: StartedTurn, work: () => Result): Result {
     const { log, journal } = this.#options;
-    return this.#committed(() => log.start(journal, this.head, turn, work));
+    // Another turn or run may have replaced one that waited in the journal meanwhile.
+    const isThere = journal.head()?.id === this.head.id;
+    const started = turn === "waited" && !isThere ? "new" : turn;
+    return this.#committed(() => log.start(journal, this.head, started, work));
   }
 
   /** Runs the work within the time limit. Streams the store's changes, at most `maxEntries`. */

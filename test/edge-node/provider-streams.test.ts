@@ -52,61 +52,56 @@ const message = { role: "assistant", content: "hi" };
 const part = { id: "c", function: { name: "w", arguments: '{"a":1}' } };
 const digits = JSON.stringify(withInput({ a: "N" })).replace('"N"', "12345678901234567890");
 
+const picture = (data: string) => {
+  return { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } };
+};
 const FAILED = "The endpoint failed.";
+const NO_END = "Response stream ended without a finish reason.";
+const JSON_TYPE = "application/json";
+/** Chunks with a text or another delta, then an end. */
+const hiWith = (more: object, top: object = {}) => [chunk({ content: "hi" }, more, top), end()];
+const withDelta = (delta: object) => [chunk(delta), end()];
+const json = JSON.stringify;
+const whole = chunk(undefined, { message, ...stop }, { usage: counts });
 
 const completions: readonly Variant[] = [
   ["OpenAI's form", [hi, end()]],
   ["no reason before the end (vllm-mlx#628, vllm#27572)", [hi, end(null)]],
   ["an empty reason (ollama#4357)", [chunk({ content: "hi" }, { finish_reason: "" })]],
   ["a call without a reason", [call({})], called],
-  [
-    "nothing before the end",
-    [chunk({ role: "assistant", content: "" })],
-    ["Response stream ended without a finish reason.", "error"],
-  ],
+  ["nothing before the end", [chunk({ role: "assistant", content: "" })], [NO_END, "error"]],
   [
     "a reason after each chunk (jcode#1326)",
     [hi, end(), chunk({ content: "!" }), end()],
     ["hi", "!", "stop"],
   ],
-  ["an empty role (MiniMax-M2.5#2)", [chunk({ role: "", content: "hi" }), end()]],
-  ["another role", [chunk({ role: "model", content: "hi" }), end()]],
-  ["a number for an id", [chunk({ content: "hi" }, {}, { id: 7 }), end()]],
-  ["a date as a text", [chunk({ content: "hi" }, {}, { created: "2026-11-30" }), end()]],
+  ["an empty role (MiniMax-M2.5#2)", withDelta({ role: "", content: "hi" })],
+  ["another role", withDelta({ role: "model", content: "hi" })],
+  ["a number for an id", hiWith({}, { id: 7 })],
+  ["a date as a text", hiWith({}, { created: "2026-11-30" })],
   ["usage without choices (lobehub#9220)", [hi, end(), { id: "x", usage: counts }], counted],
   ["null for choices", [hi, end(), { choices: null, usage: counts }], counted],
-  [
-    "tokens as texts",
-    [hi, chunk({}, stop, { usage: { prompt_tokens: "3", total: "?" } })],
+  ...[
+    { prompt_tokens: "3", total: "?" },
+    { prompt_tokens: 3, completion_tokens: -1 },
+  ].map((usage): Variant => [
+    `the tokens ${json(usage)}`,
+    [hi, chunk({}, stop, { usage })],
     counted,
-  ],
-  ["null for an error", [chunk({ content: "hi" }, {}, { error: null }), end()]],
-  ...["", false, {}, [], 0].map((error): Variant => [
-    `${JSON.stringify(error)} for an error`,
-    [chunk({ content: "hi" }, {}, { error }), end()],
   ]),
-  ["a number for a text", [chunk({ content: 5 }), end()], ["5", "stop"]],
+  ...[null, "", false, {}, [], 0].map((error): Variant => [
+    `${json(error)} for an error`,
+    hiWith({}, { error }),
+  ]),
+  ["a number for a text", withDelta({ content: 5 }), ["5", "stop"]],
   ["null for a text", [chunk({ content: null }), hi, end()]],
-  ["reasoning that is no text", [chunk({ reasoning: { at: 1 }, content: "hi" }), end()]],
+  ["reasoning that is no text", withDelta({ reasoning: { at: 1 }, content: "hi" })],
   ["pings and empty events", ["", {}, hi, end()]],
   ["a message in place of the delta", [chunk(undefined, { message, ...stop })]],
   ["the message again at the end", [hi, chunk(undefined, { message, ...stop })]],
-  [
-    "one completion as JSON",
-    JSON.stringify(chunk(undefined, { message, ...stop }, { usage: counts })),
-    counted,
-    "application/json",
-  ],
-  [
-    "a chunk on each line",
-    `${JSON.stringify(hi)}\n${JSON.stringify(end())}\n`,
-    answered,
-    "application/x-ndjson",
-  ],
-  [
-    "lines that end with CR LF",
-    `data:${JSON.stringify(hi)}\r\n\r\ndata:${JSON.stringify(end())}\r\n\r\n`,
-  ],
+  ["one completion as JSON", json(whole), counted, JSON_TYPE],
+  ["a chunk on each line", `${json(hi)}\n${json(end())}\n`, answered, "application/x-ndjson"],
+  ["lines that end with CR LF", bodyOf([hi, end()]).replaceAll("\n", "\r\n")],
   ["an object for a call's arguments", [withInput({ a: 1 }), byCall], called],
   [
     "all digits of such an object",
@@ -139,11 +134,7 @@ const completions: readonly Variant[] = [
     `event: error\ndata: {"message":"Compute error."}\n\n`,
     ["Compute error.", "error"],
   ],
-  [
-    "an error in its choice",
-    [chunk({}, { finish_reason: "error", error: { code: 502, message: "away" } })],
-    ["away", "error"],
-  ],
+  ["an error in its choice", [chunk({}, { error: { message: "away" } })], ["away", "error"]],
   ["an error as its reason (FastFlowLM#728)", [hi, end("error")], ["hi", FAILED, "error"]],
   [
     "an error in its provider's words alone (earendil-works/pi#8511)",
@@ -162,43 +153,33 @@ const completions: readonly Variant[] = [
       ["unheard", "other"],
     ] as const
   ).map(([word, got]): Variant => [`the reason ${word}`, [hi, end(word)], ["hi", got]]),
-  ["events, as JSON (openclaw#96497)", bodyOf([hi, end(), "[DONE]"]), answered, "application/json"],
-  [
-    "one completion, as events (mistral-vibe#619)",
-    JSON.stringify(chunk(undefined, { message, ...stop }), undefined, 2),
-  ],
-  [
-    "no line after its last event (openai-node#2725, opencode#40454)",
-    bodyOf([hi, end()]).trimEnd(),
-  ],
+  ["events, as JSON (openclaw#96497)", bodyOf([hi, end(), "[DONE]"]), answered, JSON_TYPE],
+  ["one completion, as events (mistral-vibe#619)", json(whole, undefined, 2), counted],
+  ["no line after its last event (openai-node#2725)", bodyOf([hi, end()]).trimEnd()],
   ["no lines between its events", bodyOf([hi, end(), "[DONE]"]).replaceAll("\n\n", "\n")],
   ["its end in quotes, with a space", [hi, end(), '"[DONE]" ']],
   ["null and an empty list as pings", ["null", "[]", hi, end()]],
-  [
-    "no end of its connection (earendil-works/pi#7954)",
-    bodyOf([hi, end(), "[DONE]"]),
-    answered,
-    OPEN,
-  ],
+  ["no end of its connection (pi#7954)", bodyOf([hi, end(), "[DONE]"]), answered, OPEN],
   ["a reason and no end at all", bodyOf([hi, end()]), answered, OPEN],
-  [
-    "-1 for tokens",
-    [hi, chunk({}, stop, { usage: { ...counts, completion_tokens: -1 } })],
-    counted,
-  ],
   [
     "a text in its choice",
     [chunk(undefined, { text: "hi" }), chunk(undefined, { text: "!", ...stop })],
     ["hi", "!", "stop"],
   ],
-  [
-    "a text in parts of other names",
-    [chunk({ content: ["h", { type: "output_text", text: "i" }] }), end()],
-  ],
+  ["a text in other parts", withDelta({ content: ["h", { type: "output_text", text: "i" }] })],
   [
     "a call without a function",
-    [chunk({ tool_calls: [{ id: "c", ...part.function }] }), byCall],
+    [chunk({ tool_calls: { id: "c", ...part.function } }), byCall],
     called,
+  ],
+  [
+    "images (one-api#44, litellm#10094)",
+    [
+      chunk({ content: "hi", images: [picture("AA==")] }),
+      chunk({ content: [picture("BB==")] }),
+      end(),
+    ],
+    ["image/png AA==", "hi", "image/png BB==", "stop"],
   ],
   [
     "a blank name first",
@@ -216,23 +197,20 @@ const completions: readonly Variant[] = [
   ],
 ];
 
-const started = {
-  type: "message_start",
-  message: {
-    id: "m",
-    role: "assistant",
-    model: "m",
-    content: [],
-    usage: { input_tokens: 3, output_tokens: 0 },
-  },
+const used3 = { input_tokens: 3, output_tokens: 0 };
+const startedWith = (more: object) => {
+  const message = { id: "m", role: "assistant", model: "m", content: [], usage: used3, ...more };
+  return { type: "message_start", message };
 };
+const started = startedWith({});
 const block = (content_block: object, ...deltas: readonly object[]) => [
   { type: "content_block_start", index: 0, content_block },
   ...deltas.map((delta) => ({ type: "content_block_delta", index: 0, delta })),
   { type: "content_block_stop", index: 0 },
 ];
 const hiBlock = block({ type: "text", text: "" }, { type: "text_delta", text: "hi" });
-const callBlock = (more: object, ...texts: readonly string[]) =>
+const PING = { type: "ping" };
+const callBlock = (more: object, ...texts: readonly unknown[]) =>
   block(
     { type: "tool_use", id: "c", name: "w", input: {}, ...more },
     ...texts.map((text) => ({ type: "input_json_delta", partial_json: text })),
@@ -246,11 +224,9 @@ const used = stopped("tool_use");
 const usedAs = (name = "c w") => [`${name} {"a":1}`, "tool-calls", "3 tokens"];
 
 const ended = stopped("end_turn");
-const unnamed = { ...started, message: { ...started.message, id: 7 } };
-const bare = { ...started, message: { role: "assistant" } };
-const failed = { type: "error", error: "overloaded" };
+const bare = { type: "message_start", message: { role: "assistant" } };
 
-const whole = {
+const wholeMessage = {
   type: "message",
   id: "m",
   content: [{ type: "tool_use", id: "c", name: "w", input: { a: 1 } }],
@@ -267,149 +243,100 @@ const twoCalls = (index: number, ends = 1) =>
   );
 const both = ['c w {"a":1}', 'd w {"a":1}', "tool-calls", "3 tokens"];
 
-const messages: readonly Variant[] = [
-  ["Anthropic's form", [started, ...hiBlock, ...ended], said],
-  [
-    "no usage at the end (earendil-works/pi#6567)",
-    [started, ...hiBlock, ...stopped("end_turn", {})],
-    said,
-  ],
-  ["null for usage", [started, ...hiBlock, ...stopped("end_turn", { usage: null })], said],
-  ["no usage at the start", [bare, ...hiBlock, ...ended], ["hi", "stop", "0 tokens"]],
-  ["a number for an id", [unnamed, ...hiBlock, ...ended], said],
-  [
-    "a text with its block's start",
-    [started, ...block({ type: "text", text: "hi" }), ...ended],
-    said,
-  ],
-  ["events of other types", [started, { type: "vendor.info" }, ...hiBlock, ...ended], said],
+const aCall = callBlock({}, '{"a":1}');
+const textBlock = (...texts: readonly unknown[]) =>
+  block({ type: "text" }, ...texts.map((text) => ({ type: "text_delta", text })));
+const inEvents = [started, ...hiBlock, ...ended];
+
+/** Events between the start of a message and its end. */
+const texts: readonly (readonly [
+  what: string,
+  events: readonly object[],
+  got?: readonly string[],
+])[] = [
+  ["Anthropic's form", hiBlock],
+  ["a text with its block's start", block({ type: "text", text: "hi" })],
+  ["events of other types", [{ type: "vendor.info" }, ...hiBlock]],
   [
     "a block of another type",
-    [
-      started,
-      ...block({ type: "notice" }, { type: "text_delta", text: "no" }),
-      ...hiBlock,
-      ...ended,
-    ],
-    said,
+    [...block({ type: "notice" }, { type: "text_delta", text: "no" }), ...hiBlock],
   ],
-  [
-    "a delta of another type",
-    [started, ...block({ type: "text", text: "hi" }, { type: "mark_delta", mark: 1 }), ...ended],
-    said,
-  ],
-  [
-    "an input with its block's start",
-    [started, ...callBlock({ input: { a: 1 } }), ...used],
-    usedAs(),
-  ],
-  ["null for an input", [started, ...callBlock({ input: null }, '{"a":1}'), ...used], usedAs()],
-  ["null for a call's id", [started, ...callBlock({ id: null }, '{"a":1}'), ...used], usedAs(" w")],
+  ["a delta of another type", block({ type: "text", text: "hi" }, { type: "mark_delta", mark: 1 })],
   [
     "a thought with its block's start, and one without a text",
     [
-      started,
       ...block({ type: "thinking", thinking: "hm" }),
       ...block({ type: "thinking" }, { type: "thinking_delta", thinking: "so" }),
       ...hiBlock,
-      ...ended,
     ],
     ["(hm)", "(so)", ...said],
   ],
-  [
-    "null and a number for texts",
-    [
-      started,
-      ...block({ type: "text" }, ...[null, 5].map((text) => ({ type: "text_delta", text }))),
-      ...ended,
-    ],
-    ["", "5", ...said.slice(1)],
-  ],
-  [
-    "an object for a call's input",
-    [
-      started,
-      ...block(
-        { type: "tool_use", id: "c", name: "w" },
-        { type: "input_json_delta", partial_json: { a: 1 } },
-      ),
-      ...used,
-    ],
-    usedAs(),
-  ],
-  ...["0", undefined].map((index): Variant => [
-    `${index === undefined ? "no index" : "a text for the index"} of a block`,
-    [started, ...hiBlock.map((event) => ({ ...event, index })), ...ended],
-    said,
-  ]),
-  ["an error that says nothing", [started, { type: "error", error: {} }], [FAILED]],
-  ["an error as a text", [started, failed], ["overloaded"]],
-  ["an answer that is not streamed", JSON.stringify(whole), [...usedAs()], "application/json"],
-  [
-    "types as names of events",
-    [started, ...hiBlock, ...ended]
-      .map(({ type, ...event }) => `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`)
-      .join(""),
-    said,
-  ],
-  ["no start of a block", [started, ...hiBlock.slice(1), ...ended], said],
+  ["null and a number for texts", textBlock(null, 5), ["", "5", ...said.slice(1)]],
+  ["a text for the index of a block", hiBlock.map((event) => ({ ...event, index: "0" }))],
+  ["no index of a block", hiBlock.map((event) => ({ ...event, index: undefined }))],
+  ["no start of a block", hiBlock.slice(1)],
+];
+
+/** The same of calls. */
+const calls: typeof texts = [
+  ["an input with its block's start", callBlock({ input: { a: 1 } })],
+  ["null for an input", callBlock({ input: null }, '{"a":1}')],
+  ["null for a call's id", callBlock({ id: null }, '{"a":1}'), usedAs(" w")],
+  ["an object for a call's input", callBlock({ input: undefined }, { a: 1 })],
   [
     "no ends of blocks (anthropic-sdk-kotlin#147)",
-    [started, ...hiBlock.slice(0, -1), ...twoCalls(1).filter(({ type }) => !isStop(type)), ...used],
+    [...hiBlock.slice(0, -1), ...twoCalls(1).filter(({ type }) => !isStop(type))],
     ["hi", ...both],
   ],
-  ["one index for all blocks", [started, ...twoCalls(0), ...used], both],
-  ["blocks that end twice (litellm#37273)", [started, ...twoCalls(0, 2), ...used], both],
-  [
-    "an end of another block",
-    [
-      started,
-      ...callBlock({}, '{"a":1}').map((event) =>
-        isStop(event.type) ? { ...event, index: 9 } : event,
-      ),
-      ...used,
-    ],
-    usedAs(),
-  ],
-  [
-    "no end (better-ccflare#307, cc-switch#6462)",
-    [started, ...hiBlock, ...ended.slice(0, 1)],
-    said,
-  ],
-  [
-    "no end, and none of its connection",
-    bodyOf([started, ...hiBlock, ...ended.slice(0, 1), { type: "ping" }]),
-    said,
-    OPEN,
-  ],
-  [
-    "no end of its connection (earendil-works/pi#5592)",
-    bodyOf([started, ...hiBlock, ...ended]),
-    said,
-    OPEN,
-  ],
-  ["no line after its last event", bodyOf([started, ...hiBlock, ...ended]).trimEnd(), said],
-  ["no reason", [started, ...hiBlock, ...stopped("")], said],
-  ["a reason that is taken back", [started, ...hiBlock, ended[0] ?? {}, ...stopped("")], said],
-  [
-    "a call without a reason",
-    [started, ...callBlock({}, '{"a":1}'), { type: "message_stop" }],
-    usedAs(),
-  ],
-  ...(
-    [
-      ["stop", "stop"],
-      ["tool_calls", "tool-calls"],
-      ["stop_sequence", "stop"],
-      ["pause_turn", "stop"],
-      ["refusal", "content-filter"],
-      ["model_context_window_exceeded", "length"],
-    ] as const
-  ).map(([word, got]): Variant => [
+  ["one index for all blocks", twoCalls(0), both],
+  ["blocks that end twice (litellm#37273)", twoCalls(0, 2), both],
+  ["an end of another block", aCall.map((one) => (isStop(one.type) ? { ...one, index: 9 } : one))],
+];
+
+const reasons = [
+  ["stop", "stop"],
+  ["tool_calls", "tool-calls"],
+  ["stop_sequence", "stop"],
+  ["pause_turn", "stop"],
+  ["refusal", "content-filter"],
+  ["model_context_window_exceeded", "length"],
+] as const;
+
+const messages: readonly Variant[] = [
+  ...texts.map(([what, events, got = said]): Variant => [
+    what,
+    [started, ...events, ...ended],
+    got,
+  ]),
+  ...calls.map(([what, events, got = usedAs()]): Variant => [
+    what,
+    [started, ...events, ...used],
+    got,
+  ]),
+  ...reasons.map(([word, got]): Variant => [
     `the reason ${word}`,
     [started, ...hiBlock, ...stopped(word)],
     ["hi", got, "3 tokens"],
   ]),
+  ["no usage at the end (pi#6567)", [started, ...hiBlock, ...stopped("end_turn", {})], said],
+  ["null for usage", [started, ...hiBlock, ...stopped("end_turn", { usage: null })], said],
+  ["no usage at the start", [bare, ...hiBlock, ...ended], ["hi", "stop", "0 tokens"]],
+  ["a number for an id", [startedWith({ id: 7 }), ...hiBlock, ...ended], said],
+  ["an error that says nothing", [started, { type: "error", error: {} }], [FAILED]],
+  ["an error as a text", [started, { type: "error", error: "overloaded" }], ["overloaded"]],
+  ["an answer that is not streamed", json(wholeMessage), usedAs(), JSON_TYPE],
+  [
+    "types as names of events",
+    inEvents.map(({ type, ...one }) => `event: ${type}\ndata: ${json(one)}\n\n`).join(""),
+    said,
+  ],
+  ["no end (better-ccflare#307, cc-switch#6462)", inEvents.slice(0, -1), said],
+  ["no end, and none of its connection", bodyOf([...inEvents.slice(0, -1), PING]), said, OPEN],
+  ["no end of its connection (earendil-works/pi#5592)", bodyOf(inEvents), said, OPEN],
+  ["no line after its last event", bodyOf(inEvents).trimEnd(), said],
+  ["no reason", [started, ...hiBlock, ...stopped("")], said],
+  ["a reason that is taken back", [...inEvents.slice(0, -1), ...stopped("")], said],
+  ["a call without a reason", [started, ...aCall, { type: "message_stop" }], usedAs()],
 ];
 
 const ofCloudflare = { name: "w", arguments: { a: 1 } };
@@ -418,6 +345,7 @@ const asV = { name: "v", arguments: '{"a":1}' };
 
 const runs: readonly Variant[] = [
   ["OpenAI's form", [hi, end()], [...answered, "0 tokens"]],
+  ["both forms", [{ ...hi, response: "hi" }, end()], [...answered, "0 tokens"]],
   ["its older form", [{ response: "hi" }, { response: "", usage: counts }], counted],
   [
     "calls in its older form",
@@ -547,6 +475,8 @@ function describePart(part: LanguageModelV4StreamPart): readonly string[] {
       return [part.delta];
     case "reasoning-delta":
       return [`(${part.delta})`];
+    case "file":
+      return [`${part.mediaType} ${"data" in part.data ? String(part.data.data) : ""}`];
     case "tool-call":
       // An id that the provider has made is long.
       return [

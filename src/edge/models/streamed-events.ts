@@ -39,8 +39,8 @@ export function readEvents(
 }
 
 /** Events begin with the name of a field, or a comment. */
-const FIELD = /^(?:data|event|id|retry|:)/u;
-const MIN_CHARS = "event".length;
+const FIELD = /^(?:data|event|id|retry)?:/u;
+const MIN_CHARS = "event:".length;
 
 /**
  * Makes one event of a body that has none, because an endpoint has not streamed: a document, or one on each line. Whatever

@@ -53,10 +53,11 @@ class Answer implements EventReader {
 
   readonly read = (chunk: JsonObject): readonly JsonObject[] => {
     const { response, tool_calls: calls, ...others } = chunk;
-    // The older form of Cloudflare.
-    const isOlder = response !== undefined || calls !== undefined;
+    // The older form of Cloudflare. Some models send both.
     const delta = { content: response ?? "", tool_calls: calls ?? [] };
-    const events = this.#completion.read(isOlder ? { ...others, choices: [{ delta }] } : chunk);
+    const isOlder = response !== undefined || calls !== undefined;
+    const older = isOlder ? { choices: [{ delta }] } : {};
+    const events = this.#completion.read({ ...older, ...others });
     for (const failure of events.flatMap((event) => errorIn(event) ?? []))
       throw Object.assign(new Error(), failure);
     return events;

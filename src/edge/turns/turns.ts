@@ -229,7 +229,7 @@ function closeRun(context: ConversationContext, head: TurnHead): void {
   const message = "This Worker cannot continue a run: it has no planSupport().";
   const code = "bad_configuration";
   queueRun(context, { recovers: head }, async (closing, { events }) => {
-    closing.retry(() => undefined);
+    closing.start("interrupted", () => undefined);
     closing.end(() => {
       closing.context.emit({ type: "error", errorText: `${code}: ${message}` });
       return { end: { status: "failed", code }, result: undefined };

@@ -77,7 +77,7 @@ export async function startRun(options: RunOptions, start: NewRun): Promise<Stor
     for (const result of record.results ?? []) {
       writes.push(await restoreResult(store, result, { run: id, plan: plan.plan }));
     }
-    attempt.begin(() => {
+    attempt.start("new", () => {
       requireStill();
       const by = json.compact({ principal: asker?.principal });
       events.add({ type: "run.started", plan: plan.id, run: id, ...by });
@@ -156,7 +156,7 @@ export async function resumeRun(
   const opened = await openPlan(options, plan, record);
   const continued: RunRecord = { ...record, status: "running" };
   const turn = new PlanTurn({ ...options, plan, opened }, continued);
-  attempt.resume(() => {
+  attempt.start("waited", () => {
     for (const [gate, { approved }] of decisions) onTaken(gate, approved);
     events.flush();
     options.onBegin();
@@ -182,7 +182,7 @@ export async function recoverRun(options: RunOptions): Promise<StoredRun> {
     error ??= publicTextOf(thrown);
   }
   const turn = new PlanTurn({ ...options, plan, opened }, record);
-  attempt.retry(options.onBegin);
+  attempt.start("interrupted", options.onBegin);
   return error === undefined ? turn.run() : turn.giveUp(error);
 }
 
