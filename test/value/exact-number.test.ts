@@ -116,16 +116,15 @@ test("keys are those of the text, whatever was parsed before", () => {
 
 test.each([
   [String.raw`{"\u0030":1,"0":2}`, '{"0":2}'],
-  [String.raw`{"\n":1,"\u000A":2}`, String.raw`{"\n":2}`],
-  [String.raw`[{"a":"\":","\"" : 1e400}]`, String.raw`[{"a":"\":","\"":1e400}]`],
+  [String.raw`[{"a":"\":","\"" : 1e400,"\u0022":2}]`, String.raw`[{"a":"\":","\"":2}]`],
+  ...['{"\\n"', "\\", '"\\', '{"a\\\\"":1}', '{"\\x":1}', '{"\\n":}', '{"\\n":1,}'].map((bad) => [
+    bad,
+    "",
+  ]),
 ])("the last value of a key counts, however it is written: %s", (text, json) => {
-  expect(JSON.stringify(parsedJson(text))).toBe(json);
+  if (json === "") expect(() => parsedJson(text)).toThrow(SyntaxError);
+  else expect(JSON.stringify(parsedJson(text))).toBe(json);
 });
-
-test.each(['{"\\n"', "\\", '"\\', '{"a\\\\"":1}', '{"\\x":1}', '{"\\n":}', '{"\\n":1,}'])(
-  "%s is no JSON",
-  (text) => expect(() => parsedJson(text)).toThrow(SyntaxError),
-);
 
 test("equal digits are no difference, others are one", () => {
   const diff = (one: string, other: string) =>
