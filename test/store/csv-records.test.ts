@@ -81,21 +81,11 @@ describe("a CSV", () => {
       `[{"none":null,"note":"","price":1.5,"minus":"-0"},
         {"none":null,"note":"text","price":2.25,"minus":"1"}]`,
     ],
+    ['\uFEFF"a"\r"x, ""y""\n"\r', String.raw`[{"a":"x, \"y\"\n"}]`],
     ["a,b", "[]"],
     ["", "[]"],
   ])("%j becomes the records %s", async (csv, records, options = {}) => {
     expect(await read(csv, options)).toEqual(JSON.parse(records));
-  });
-
-  it("can have quotes, line breaks in cells, a byte order mark and any line endings", async () => {
-    const lines = ['"a","b"', '"x, ""y""","1\r\n2\n3"', '"","z"'];
-    const [one, other] = [
-      { a: 'x, "y"', b: "1\r\n2\n3" },
-      { a: "", b: "z" },
-    ];
-    for (const end of ["\n", "\r\n", "\r"]) {
-      expect(await read(`\uFEFF${lines.join(end)}`)).toEqual([one, other]);
-    }
   });
 
   it.each("1e5#+1# 1#1,5#.5#1.#0x10#Infinity#NaN#TRUE#null#1_000".split("#"))(
@@ -193,36 +183,40 @@ describe("a CSV", () => {
     unit: fc.constantFrom("a", "1", ",", '"', "\n", "\r\n", " ", "é", "😀", "\\", "0"),
     maxLength: 6,
   });
-  it("is read, or refused, as csv-parse does it, wherever a piece of it ends", sampled, async () => {
-    const pieces = fc.constantFrom(...`aab1,,;\t\n\n\r \\""é😀`, '""', '"a', '",', "\r\n");
-    const raw = fc.array(pieces, { maxLength: 16 });
-    // A CSV is read in pieces of 16,384 bytes.
-    const before = fc.option(fc.nat(20).map((near) => `a,b\n${"p".repeat(16_379 - near)}\n`));
-    await fc.assert(
-      fc.asyncProperty(raw, before, async (written, start) => {
-        const csv = (start ?? "") + written.join("");
-        const options = { record_delimiter: ["\r\n", "\n", "\r"], relax_column_count: true };
-        let names: readonly string[] | undefined;
-        let rows: readonly (readonly string[])[] = [];
-        try {
-          [names = [], ...rows] = parse(csv, { ...options, skip_empty_lines: true });
-        } catch {
-          // It is no CSV.
-        }
-        const count = names?.length ?? -1;
-        const reading = read(csv, { types: "off" });
-        if (rows.some(({ length }) => length > count) || names === undefined)
-          return void expect(await reading.catch(codeOf)).toBe("bad_value");
-        const records = (await reading) ?? [];
-        expect(records).toHaveLength(rows.length);
-        const keys = names.map((name) => name.trim());
-        if (new Set(keys).size < count || keys.includes("")) return;
-        const entries = rows.map((row) => keys.map((key, at) => [key, row[at] ?? ""] as const));
-        expect(records).toEqual(entries.map((one) => Object.fromEntries(one)));
-      }),
-      { numRuns: samples(1_500) },
-    );
-  });
+  it(
+    "is read, or refused, as csv-parse does it, wherever a piece of it ends",
+    sampled,
+    async () => {
+      const pieces = fc.constantFrom(...`aab1,,;\t\n\n\r \\""é😀`, '""', '"a', '",', "\r\n");
+      const raw = fc.array(pieces, { maxLength: 16 });
+      // A CSV is read in pieces of 16,384 bytes.
+      const before = fc.option(fc.nat(20).map((near) => `a,b\n${"p".repeat(16_379 - near)}\n`));
+      await fc.assert(
+        fc.asyncProperty(raw, before, async (written, start) => {
+          const csv = (start ?? "") + written.join("");
+          const options = { record_delimiter: ["\r\n", "\n", "\r"], relax_column_count: true };
+          let names: readonly string[] | undefined;
+          let rows: readonly (readonly string[])[] = [];
+          try {
+            [names = [], ...rows] = parse(csv, { ...options, skip_empty_lines: true });
+          } catch {
+            // It is no CSV.
+          }
+          const count = names?.length ?? -1;
+          const reading = read(csv, { types: "off" });
+          if (rows.some(({ length }) => length > count) || names === undefined)
+            return void expect(await reading.catch(codeOf)).toBe("bad_value");
+          const records = (await reading) ?? [];
+          expect(records).toHaveLength(rows.length);
+          const keys = names.map((name) => name.trim());
+          if (new Set(keys).size < count || keys.includes("")) return;
+          const entries = rows.map((row) => keys.map((key, at) => [key, row[at] ?? ""] as const));
+          expect(records).toEqual(entries.map((one) => Object.fromEntries(one)));
+        }),
+        { numRuns: samples(1_500) },
+      );
+    },
+  );
 
   it("written from records is read as the same records", async () => {
     const value = fc.oneof(cell, fc.integer(), fc.boolean(), fc.constant(null));
