@@ -84,28 +84,14 @@ test("keys are those of the text, whatever was parsed before", () => {
     "0",
     "b",
   );
-  const record = fc.uniqueArray(key).map((keys) => [["h", 1], ...keys.map((one) => [one, one])]);
+  const recordOf = (keys: readonly string[]) =>
+    Object.fromEntries([["h", 1], ...keys.map((one) => [one, one])]) as object;
   fc.assert(
-    fc.property(fc.array(record), (records) => {
-      const text = JSON.stringify(records.map((entries) => Object.fromEntries(entries) as object));
+    fc.property(fc.array(fc.uniqueArray(key)), (records) => {
+      const text = JSON.stringify(records.map(recordOf));
       expect(JSON.stringify(parsedJson(text))).toBe(text);
     }),
-    {
-      examples: [
-        [
-          [
-            [
-              ["h", 1],
-              ["\\", 0],
-            ],
-            [
-              ["h", 1],
-              ["\n", 0],
-            ],
-          ],
-        ],
-      ],
-    },
+    { examples: [[[["\\"], ["\n"]]]] },
   );
 });
 
