@@ -67,6 +67,7 @@ describe("a CSV", () => {
     ['"a, b| c";d\n1;2', '[{"a, b| c":1,"d":2}]', { delimiter: "auto" }],
     ['"a; b| c",d\n1,2', '[{"a; b| c":1,"d":2}]', { delimiter: "auto" }],
     ['"a, b; c"\td\n1\t2', '[{"a, b; c":1,"d":2}]', { delimiter: "auto" }],
+    ["x|y\n1|2", '[{"x":1,"y":2}]', { delimiter: "auto" }],
     // Columns without a name get one, and no name is given twice.
     ["a,,a,a_2,__proto__\n1,2,3,4,5", '[{"a":1,"column_2":2,"a_3":3,"a_2":4,"__proto__":5}]'],
     ["\n\na,b\n1\n\n2,x\n", '[{"a":1,"b":""},{"a":2,"b":"x"}]'],

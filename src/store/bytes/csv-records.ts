@@ -51,7 +51,7 @@ const DEFAULTS: ReadonlyMap<string, CsvDelimiter> = new Map([
   ["text/tab-separated-values", "tab"],
 ]);
 
-const CHARACTERS = { comma: ",", semicolon: ";", tab: "\t", pipe: "|", auto: "" } as const;
+const CHARACTERS = { comma: ",", semicolon: ";", tab: "\t", pipe: "|" } as const;
 
 /** Text that is parsed at once, unless one row is longer. */
 const BATCH_CHARS = PIECE_BYTES / 4;
@@ -73,12 +73,12 @@ function readingOf(mediaType: string) {
 /** Returns where the first row begins, which has the names, and the code of what separates cells. */
 function beginningOf(text: string, delimiter: CsvDelimiter) {
   const [{ length }, separator] = START.exec(text) ?? [""];
-  const written = separator ?? (CHARACTERS[delimiter] || frequentIn(text.slice(length)));
-  return { from: length, code: written.charCodeAt(0) };
+  const given = delimiter === "auto" ? frequentIn(text.slice(length)) : CHARACTERS[delimiter];
+  return { from: length, code: (separator ?? given).charCodeAt(0) };
 }
 
 function isDelimiter(text: string): text is CsvDelimiter {
-  return Object.hasOwn(CHARACTERS, text);
+  return text === "auto" || Object.hasOwn(CHARACTERS, text);
 }
 
 /** Returns the character that is most frequent in the first line, outside of quotes. */
