@@ -166,12 +166,9 @@ class CsvMeter implements TableMeter {
   #readComplete(): void {
     const found = this.#split();
     const { rows, starts, fault } = found;
-    if (fault === undefined) {
-      this.#take({ rows: rows.slice(0, -1), starts, end: starts.at(-1) ?? 0 });
-    } else {
-      if (!fault.isOpen) this.#requireWell(fault);
-      this.#take(found);
-    }
+    if (fault?.isOpen === false) this.#requireWell(fault);
+    const complete = { rows: rows.slice(0, -1), starts, end: starts.at(-1) ?? 0 };
+    this.#take(fault === undefined ? complete : found);
     const { length } = this.#held;
     if (length > limits.maxJsonBytes) this.#requireWell(fault && { ...fault, at: 0 });
     requireAtMost("maxJsonBytes", length, "Send shorter rows.");
