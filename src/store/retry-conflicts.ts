@@ -26,17 +26,15 @@ export async function retryConflicts<Result>(
       if (codeOf(error) !== "conflict") throw error;
     }
   }
-  return inQueue(subject, () => tried(attempt));
-}
-
-async function tried<Result>(attempt: () => Promise<Result>): Promise<Result> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
+  return inQueue(subject, async () => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
+      }
     }
-  }
+  });
 }
 
 /** Runs the work after that which came before it, for the same subject. */

@@ -131,15 +131,8 @@ export interface CsvRows {
   /** Where each row begins. */
   readonly starts: readonly number[];
   readonly end: number;
-  readonly fault?: CsvFault;
-}
-
-/** What is wrong with a row, and where. */
-export interface CsvFault {
-  readonly at: number;
-  readonly reason: string;
-  /** True if more text may mend it. */
-  readonly isOpen: boolean;
+  /** What is wrong with the next row, and where. `isOpen`: more text may mend it. */
+  readonly fault?: { readonly at: number; readonly reason: string; readonly isOpen: boolean };
 }
 
 /**

@@ -111,11 +111,10 @@ class Converter {
 
   #map(map: ReadonlyMap<unknown, unknown>, depth: number): Json {
     this.notes.add("Maps became objects.");
-    const entries = Array.from(map, ([key, inner]): [string, unknown] => {
-      const isText = key === null || !["object", "function", "symbol"].includes(typeof key);
-      if (!isText) throw refused("A Map with keys that are no texts or numbers");
-      return [String(key), inner];
-    });
+    const isText = (key: unknown) => key === null || !KEYS_WITHOUT_TEXT.has(typeof key);
+    if (![...map.keys()].every(isText))
+      throw refused("A Map with keys that are objects or symbols");
+    const entries = Array.from(map, ([key, inner]): [string, unknown] => [String(key), inner]);
     if (new Set(entries.map(([key]) => key)).size < entries.length) {
       throw refused("A Map with several keys of the same text");
     }
@@ -159,6 +158,8 @@ class Converter {
     return result;
   }
 }
+
+const KEYS_WITHOUT_TEXT: ReadonlySet<string> = new Set(["object", "function", "symbol"]);
 
 /** True for boxed primitives such as `new Number(5)`, which JSON unboxes. */
 function isBoxed(value: object): boolean {

@@ -15,7 +15,6 @@ function storeQuota(at: Testing): void {
   describe("a quota", () => quota(at));
   describe("an insufficient quota", () => refusals(at));
   describe("idle variables", () => idleVariables(at));
-  describe("runs", () => runs(at));
   describe("pages", () => pages(at));
 }
 
@@ -108,20 +107,6 @@ function refusals(at: Testing): void {
     // Nor do they evict what they extend.
     await at.store.saveAll([write("d", 100), { ...write("c", 1), mode: "append" }]);
     expect([names(at), at.store.bytes()]).toEqual(["bdc", 701]);
-  });
-}
-
-function runs(at: Testing): void {
-  it("keep their variables during a reset", async () => {
-    await at.store.save({ name: "run", value: 1, run: "one" });
-    await at.store.save({ name: "other", value: 2 });
-    expect([at.store.glance("run")?.run, at.store.glance("other")?.run]).toEqual([
-      "one",
-      undefined,
-    ]);
-    expect(at.store.ofRun("one")).toEqual(["run"]);
-    expect(at.store.reset(0)).toEqual(["other"]);
-    expect(names(at)).toBe("run");
   });
 }
 

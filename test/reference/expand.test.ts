@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { Expander, type ExpandOptions, type Unresolved } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
-import type { Reference } from "../../src/reference/reference.ts";
+import type { Lookup } from "../../src/reference/lookup.ts";
 import { expanded } from "../support/streamed.ts";
 import { slow } from "../support/slow.ts";
 
@@ -86,26 +85,6 @@ it.each(["`", "```\n", "https://e.example/?q=", "[t](", "<a ", "word", "$"])(
     expect(answer.out).toBe(`${opening}$temp`);
   },
 );
-
-it("asynchronous lookups insert their values in the order of the references", async () => {
-  const asked: string[] = [];
-  const answers = new Map<string, (found: Found | Missing) => void>();
-  const lookup = ({ name }: Reference) =>
-    new Promise<Found | Missing>((resolve) => {
-      asked.push(name);
-      answers.set(name, resolve);
-    });
-  const answer = start({}, lookup);
-  const writing = answer.write("1 $a 2 $b 3 $c 4");
-  expect(answer.out).toBe("1 ");
-  for (const name of ["a", "b", "c"]) {
-    // One at a time: a value may open a URL or tag, in which the next reference is not looked up.
-    await expect.poll(() => asked.at(-1)).toBe(name);
-    answers.get(name)?.({ found: true, value: `[${name}]` });
-  }
-  await writing;
-  expect(answer.out).toBe("1 [a] 2 [b] 3 [c] 4");
-});
 
 describe("an unprintable value", () => {
   const message = "Evicted a day ago; get_weather made it.";

@@ -2,24 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { expandText } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import { createExpander } from "../../src/references.ts";
-import { cutsOf } from "../support/streamed.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
-
-/** `createExpander`, for text that is pushed. */
-describe("an expander", () => {
-  const variables = { city: "Oslo", orders: [{ id: "a" }, { id: "b" }] };
-  const text = "In $city: $orders[*].id, not $none, `$city`.";
-
-  it("expands text pushed in pieces like the whole, wherever it is split", async () => {
-    for (const pieces of cutsOf(text)) {
-      const expander = createExpander(lookupIn(variables));
-      let shown = "";
-      for (const piece of pieces) shown += await expander.push(piece);
-      expect(shown + (await expander.end())).toBe('In Oslo: ["a","b"], not $none, `$city`.');
-    }
-  });
-});
 
 const size = limits.maxPieceChars;
 const lookup = lookupIn({ temp: 72, most: "x".repeat(size - 1), two: "x".repeat(2 * size) });

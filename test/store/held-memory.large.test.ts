@@ -27,6 +27,8 @@ class Held {
 
 function used(): number {
   gc();
+  // Frees the buffers that the first one has found.
+  gc();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }

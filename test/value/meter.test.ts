@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { spanOf } from "../../src/value/marks.ts";
-import { BytesMeter } from "../../src/value/meter.ts";
 import { TextMeter } from "../../src/value/text-meter.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { cuts, faultsOf, longCuts, runMeter } from "../support/run-meter.ts";
@@ -73,20 +72,4 @@ describe("a text meter", () => {
       );
     }
   });
-});
-
-it("a bytes meter counts bytes", () => {
-  const bytes = Uint8Array.from({ length: 12_345 }, (_, index) => index);
-  for (const lengths of [[1], [1_000], [Infinity]]) {
-    const { about, marks } = runMeter(new BytesMeter("image/png"), bytes, lengths);
-    expect(marks).toEqual([]);
-    expect(about).toEqual({
-      type: "bytes",
-      count: 12_345,
-      bytes: 12_345,
-      chars: 12_345,
-      shape: "bytes",
-      preview: "image/png, 12345 bytes",
-    });
-  }
 });

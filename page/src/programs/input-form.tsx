@@ -183,12 +183,11 @@ function recordsIn(text: string): string | undefined {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
   if (kind === "records") return `[${lines.map(checked).join(",")}]`;
   if (kind !== "csv") return undefined;
-  const [names = [], ...rows] = splitRows(text, (delimiterIn(lines) ?? ",").charCodeAt(0));
+  const split = splitRows(text, (delimiterIn(lines) ?? ",").charCodeAt(0));
+  const [names = [], ...rows] = split.rows;
   const columns = new CsvColumns(names);
-  const bare = text.replaceAll(/"(?:[^"]|"")*"/g, "\uFFFF");
-  // A quote is not closed, or text is beside a quoted cell.
-  const isBroken = /"|\uFFFF[^,;\t|\r\n]|[^,;\t|\r\n]\uFFFF/.test(bare);
-  if (isBroken || rows.some((row) => row.length > names.length)) throw new Error("It is no CSV.");
+  const isBroken = split.fault !== undefined || rows.some((row) => row.length > names.length);
+  if (isBroken) throw new Error("It is no CSV.");
   columns.learn(rows);
   return `[${columns.records(rows).join(",")}]`;
 }

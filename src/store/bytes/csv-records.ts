@@ -1,7 +1,7 @@
 import { ByrefError, failingAs, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { piecesOf } from "../../value/bytes.ts";
-import { CsvColumns, type CsvFault, type CsvRows, splitRows } from "../../value/csv-columns.ts";
+import { CsvColumns, type CsvRows, splitRows } from "../../value/csv-columns.ts";
 import { csvLine, RecordColumns } from "../../value/csv-text.ts";
 import { MarkList } from "../../value/marks.ts";
 import { isUtf8, parseMediaType } from "../../value/media-type.ts";
@@ -51,7 +51,7 @@ const DEFAULTS: ReadonlyMap<string, CsvDelimiter> = new Map([
   ["text/tab-separated-values", "tab"],
 ]);
 
-const CHARACTERS = { comma: ",", semicolon: ";", tab: "\t", pipe: "|", auto: "" } as const;
+const CHARACTERS = { comma: ",", semicolon: ";", tab: "\t", pipe: "|" } as const;
 
 /** Text that is parsed at once, unless one row is longer. */
 const BATCH_CHARS = PIECE_BYTES / 4;
@@ -73,12 +73,12 @@ function readingOf(mediaType: string) {
 /** Returns where the first row begins, which has the names, and the code of what separates cells. */
 function beginningOf(text: string, delimiter: CsvDelimiter) {
   const [{ length }, separator] = START.exec(text) ?? [""];
-  const written = separator ?? (CHARACTERS[delimiter] || frequentIn(text.slice(length)));
-  return { from: length, code: written.charCodeAt(0) };
+  const given = delimiter === "auto" ? frequentIn(text.slice(length)) : CHARACTERS[delimiter];
+  return { from: length, code: (separator ?? given).charCodeAt(0) };
 }
 
 function isDelimiter(text: string): text is CsvDelimiter {
-  return Object.hasOwn(CHARACTERS, text);
+  return text === "auto" || Object.hasOwn(CHARACTERS, text);
 }
 
 /** Returns the character that is most frequent in the first line, outside of quotes. */
@@ -166,12 +166,9 @@ class CsvMeter implements TableMeter {
   #readComplete(): void {
     const found = this.#split();
     const { rows, starts, fault } = found;
-    if (fault === undefined) {
-      this.#take({ rows: rows.slice(0, -1), starts, end: starts.at(-1) ?? 0 });
-    } else {
-      if (!fault.isOpen) this.#requireWell(fault);
-      this.#take(found);
-    }
+    if (fault?.isOpen === false) this.#requireWell(fault);
+    const complete = { rows: rows.slice(0, -1), starts, end: starts.at(-1) ?? 0 };
+    this.#take(fault === undefined ? complete : found);
     const { length } = this.#held;
     if (length > limits.maxJsonBytes) this.#requireWell(fault && { ...fault, at: 0 });
     requireAtMost("maxJsonBytes", length, "Send shorter rows.");
@@ -189,10 +186,7 @@ class CsvMeter implements TableMeter {
     const columns = this.#columns;
     const first = rows.length - others.length;
     const long = others.findIndex((row) => row.length > columns.count);
-    if (long >= 0) {
-      const reason = tooLong(others[long], columns.count, this.#reading.delimiter);
-      throw malformed(this.#lineAt(starts[first + long]), reason);
-    }
+    if (long >= 0) throw this.#tooLong(others[long], columns.count, starts[first + long]);
     if (others.length > 0) {
       const before = this.#held.slice(0, starts[first]);
       this.#marks.offer(this.#bytes + byteLength(before), this.#count);
@@ -207,19 +201,20 @@ class CsvMeter implements TableMeter {
     this.#bytes += byteLength(text);
   }
 
-  #requireWell(fault: CsvFault | undefined): void {
+  #requireWell(fault: CsvRows["fault"]): void {
     if (fault !== undefined) throw malformed(this.#lineAt(fault.at), fault.reason);
   }
 
-  #lineAt(place = 0): number {
+  #tooLong(row: readonly string[] = [], most = 0, start = 0): ByrefError {
+    const mayHaveOther = most === 1 && this.#reading.delimiter === "comma";
+    const hint = mayHaveOther ? ". If a comma does not separate them, set ?delimiter=auto" : "";
+    const reason = `has ${row.length} cells, and the first line has ${most}${hint}`;
+    return malformed(this.#lineAt(start), reason);
+  }
+
+  #lineAt(place: number): number {
     return this.#line + (this.#held.slice(0, place).match(LINE_BREAK)?.length ?? 0);
   }
-}
-
-function tooLong(row: readonly string[] = [], most: number, delimiter: CsvDelimiter): string {
-  const mayHaveOther = most === 1 && delimiter === "comma";
-  const hint = mayHaveOther ? ". If a comma does not separate them, set ?delimiter=auto" : "";
-  return `has ${row.length} cells, and the first line has ${most}${hint}`;
 }
 
 function malformed(line: number, reason: string): ByrefError {
