@@ -121,7 +121,7 @@ interface Named {
 }
 
 /** The parameters that a schema declares, including those of its alternatives. */
-export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
+function parametersIn(schema: JSONSchema7): readonly Parameter[] {
   const { names, required } = jsonSchemas.foldSchema<Named>(schema, schema, {
     own: (one) => {
       const { properties = {}, required = [] } = typeof one === "boolean" ? {} : one;
