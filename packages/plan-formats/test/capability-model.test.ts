@@ -175,11 +175,12 @@ it("an agent with native calls keeps its tools, and its model's tags stay text",
 
 describe("a tag in a model's text", () => {
   it.each([
-    ['_outputpath="$a"', "The tool has no parameter _outputpath. The nearest is _outputPath."],
-    ['_after="†approvals.legal"', "The tool has no parameter _after."],
-    ['_when="now"', "The tool has no parameter _when."],
-  ])("with an unknown attribute is an error that the model reads: %s", async (own, why) => {
-    const turn = await answerWith(NYC.replace(" />", ` ${own} />`), 3);
+    [' _outputpath="$a" />', "The tool has no parameter _outputpath. The nearest is _outputPath."],
+    [' _after="†approvals.legal" />', "The tool has no parameter _after."],
+    [' _when="now" />', "The tool has no parameter _when."],
+    [">in Celsius</capability>", "The tool has no parameter _body."],
+  ])("with an unknown attribute or body is an error that the model reads: %s", async (own, why) => {
+    const turn = await answerWith(NYC.replace(" />", own), 3);
     expect(given).toEqual([]);
     expect(chunksOf(turn.chunks, "tool-output-error")).toMatchObject([
       { errorText: `invalid_tool_input: ${why}` },

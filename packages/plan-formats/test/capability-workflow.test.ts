@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { checkPlan } from "../../plans/src/plan/check-plan.ts";
 import type { RunRecord } from "../../plans/src/plan/plan-record.ts";
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
@@ -120,9 +121,12 @@ describe("the tools of a workflow", () => {
   it("are found by name and action, or by a name whose tool takes the action", async () => {
     const both = { web_generate: taking({}), web: taking({ action: z.string() }) };
     expect(await known(web, both)).toEqual([["web_generate", { lines: "3", content: "x" }]]);
-    expect(await known(web, { web: both.web })).toEqual([
-      ["web", { action: "generate", lines: "3", content: "x" }],
-    ]);
+    const tools = { web: both.web };
+    const taken = { action: "generate", lines: "3", _body: "x" };
+    expect(await known(web, tools)).toEqual([["web", taken]]);
+    const plan = await withKnownTools(planOf(web), tools);
+    const { findings } = await checkPlan(plan, { tools, isKnown: () => false });
+    expect(findings.list()).toMatchObject([{ code: "invalid_parameters", at: "content" }]);
     const parts = '<capability name="a_b" action="c_d" />';
     const action = taking({ action: z.enum(["c_d", "d"]) });
     expect(await known(parts, { a_b: action, a: action })).toEqual([["a_b", { action: "c_d" }]]);

@@ -42,10 +42,10 @@ function capabilityModel(
 }
 
 function tagsAsCalls(tools: CapabilityTools, newId: () => string): TransformStream<Part, Part> {
-  const texts = new Map<string, TaggedText>();
+  const texts = new Map<string, ReturnType<typeof taggedText>>();
   let hasCalls = false;
   const textOf = (id: string, start?: TextPart<"text-start">) => {
-    const text = texts.get(id) ?? new TaggedText(id, start);
+    const text = texts.get(id) ?? taggedText(id, start);
     texts.set(id, text);
     return text;
   };
@@ -101,59 +101,51 @@ function callParts(
 }
 
 /** One text of the model. Each part between its tags becomes a separate text, unless it is blank. */
-class TaggedText {
-  readonly #scanner = new CapabilityScanner();
-  readonly #id: string;
-  #start: TextPart<"text-start"> | undefined;
+function taggedText(id: string, start: TextPart<"text-start"> = { type: "text-start", id }) {
+  const scanner = new CapabilityScanner();
+  // Provider metadata of a text is sent once.
+  let first: Omit<TextPart<"text-start">, "id"> = start;
   /** The id of the text that has begun and not ended. */
-  #open: string | undefined;
-  #count = 0;
+  let open: string | undefined;
+  let count = 0;
   /** Blanks at the start, held until other text follows. */
-  #blanks = "";
+  let blanks = "";
 
-  constructor(id: string, start: TextPart<"text-start"> | undefined) {
-    this.#id = id;
-    this.#start = start;
-  }
-
-  *add(part: TextPart<"text-delta">): Generator<Part | WrittenCall> {
-    for (const piece of this.#scanner.feed(part.delta)) {
-      if (typeof piece === "string") yield* this.#say(part, piece);
-      else yield* this.#call(piece);
-    }
-  }
-
-  *end(part: TextPart<"text-end">): Generator<Part | WrittenCall> {
-    for (const piece of this.#scanner.end()) {
-      if (typeof piece === "string") {
-        yield* this.#say({ type: "text-delta", id: part.id, delta: "" }, piece);
-      }
-    }
-    if (this.#open !== undefined) yield { ...part, id: this.#open };
-  }
-
-  *#say(part: TextPart<"text-delta">, piece: string): Generator<Part> {
-    if (this.#open === undefined) {
-      this.#blanks += piece;
-      if (!/\S/.test(piece)) return;
-      const id = this.#count++ === 0 ? this.#id : `${this.#id}/${this.#count}`;
-      // Provider metadata of a text is sent once.
-      yield { ...(this.#start ?? { type: "text-start" }), id };
-      this.#start = undefined;
-      this.#open = id;
-      yield { ...part, id, delta: this.#blanks };
-      this.#blanks = "";
+  function* say(part: TextPart<"text-delta">, piece: string): Generator<Part> {
+    if (open !== undefined) {
+      yield { ...part, id: open, delta: piece };
       return;
     }
-    yield { ...part, id: this.#open, delta: piece };
+    blanks += piece;
+    if (!/\S/.test(piece)) return;
+    open = count++ === 0 ? id : `${id}/${count}`;
+    yield { ...first, id: open };
+    first = { type: "text-start" };
+    yield { ...part, id: open, delta: blanks };
+    blanks = "";
   }
 
-  *#call(written: WrittenCall): Generator<Part | WrittenCall> {
-    if (this.#open !== undefined) yield { type: "text-end", id: this.#open };
-    this.#open = undefined;
-    this.#blanks = "";
-    yield written;
-  }
+  return {
+    *add(part: TextPart<"text-delta">): Generator<Part | WrittenCall> {
+      for (const piece of scanner.feed(part.delta)) {
+        if (typeof piece === "string") {
+          yield* say(part, piece);
+          continue;
+        }
+        if (open !== undefined) yield { type: "text-end", id: open };
+        open = undefined;
+        blanks = "";
+        yield piece;
+      }
+    },
+    *end(part: TextPart<"text-end">): Generator<Part | WrittenCall> {
+      for (const piece of scanner.end()) {
+        if (typeof piece === "string")
+          yield* say({ type: "text-delta", id: part.id, delta: "" }, piece);
+      }
+      if (open !== undefined) yield { ...part, id: open };
+    },
+  };
 }
 
 /** The value for an agent's `toolCalls`: tool calls as tags in a model's text. */

@@ -2,8 +2,14 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { JSONSchema7, ToolSet } from "ai";
 import type { CapabilityCall } from "./capability-scanner.ts";
 import { exactNumbers, json } from "../../../../src/internal.ts";
-import { jsonSchemas, saveTargets, toolInputs } from "../../../../src/internal-tool.ts";
+import {
+  jsonSchemas,
+  saveTargets,
+  shownSchemas,
+  toolInputs,
+} from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
+import { BODY } from "../../../plans/src/plan/plan-format.ts";
 
 /** A tool in the form that tags call. */
 export interface CapabilityTool {
@@ -92,13 +98,15 @@ export function callIn(call: Written, tools: CapabilityTools) {
   return { toolName, input: { ...input, ...saved } };
 }
 
-function withBody(parameters: json.JsonObject, { body }: CapabilityTool): json.JsonObject {
+function withBody(parameters: json.JsonObject, { body, schema }: CapabilityTool): json.JsonObject {
   const { content, ...attributes } = parameters;
   if (body === "content" || typeof content !== "string") return parameters;
   const inside = json.jsonIn(content);
-  return inside !== undefined && json.isJsonObject(inside)
-    ? { ...attributes, ...inside }
-    : parameters;
+  if (inside !== undefined && json.isJsonObject(inside)) return { ...attributes, ...inside };
+  const declared = shownSchemas.declaredIn(schema);
+  return declared === undefined || declared.size === 0
+    ? parameters
+    : { ...attributes, [BODY]: content };
 }
 
 export interface Parameter {
@@ -113,7 +121,7 @@ interface Named {
 }
 
 /** The parameters that a schema declares, including those of its alternatives. */
-export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
+function parametersIn(schema: JSONSchema7): readonly Parameter[] {
   const { names, required } = jsonSchemas.foldSchema<Named>(schema, schema, {
     own: (one) => {
       const { properties = {}, required = [] } = typeof one === "boolean" ? {} : one;

@@ -17,7 +17,6 @@ import {
   renderText,
   Taint,
   type ValueLabels,
-  type VariableStore,
   Work,
 } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";

@@ -2,7 +2,7 @@ import * as limits from "../../../../src/limits.ts";
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { codeOf, messageOf } from "../../../../src/errors.ts";
-import { Findings, tooManyCalls, type Finding, type FindingCode } from "./plan-format.ts";
+import { BODY, Findings, tooManyCalls, type Finding, type FindingCode } from "./plan-format.ts";
 import { afterFindings, gateFindings, gatesIn, type ParameterText } from "./gates.ts";
 import { writeAnswer } from "./json-plan.ts";
 import { issuesIn } from "./plan-input.ts";
@@ -149,6 +149,10 @@ class Check {
       const message = policies.noSuchTool(call.tool, Object.keys(tools));
       this.#find("unknown_tool", call, { at: "_tool", message });
       return;
+    }
+    if (this.#plan.format === "capability-xml" && Object.hasOwn(call.parameters, BODY)) {
+      const message = `${call.tool} takes no text: write attributes, or all parameters as JSON.`;
+      this.#find("invalid_parameters", call, { at: "content", message });
     }
     for (const about of await parameterFindings(call, tool, texts)) {
       this.#find("invalid_parameters", call, about);

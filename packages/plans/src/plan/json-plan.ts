@@ -33,7 +33,7 @@ const name = z
   .string()
   .min(1)
   .max(128)
-  .regex(/^\P{Surrogate}*$/u, "must be Unicode");
+  .refine((text) => !/\p{Surrogate}/u.test(text), "must be Unicode");
 
 /** A call with its parameters beside `_tool`. */
 export const jsonCall = z

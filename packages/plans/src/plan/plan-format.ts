@@ -55,6 +55,9 @@ export interface PlanFormat {
   reads?(plan: Plan): readonly string[];
 }
 
+/** The parameter that a tag's body becomes if its tool declares none for it: such a call is refused. */
+export const BODY = "_body";
+
 /** A fault that keeps a plan from running. All faults are reported at once. */
 export interface Finding {
   readonly code: FindingCode;

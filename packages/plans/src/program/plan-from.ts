@@ -54,7 +54,7 @@ export async function planFrom(
   const source = isVariable ? targets.targetIn(from) : past.answer;
   if (source === undefined) throw new ByrefError("not_found", `There is no answer ${from}.`);
   if ("name" in source) targets.existing(store, source.name);
-  const values = new PastValues(past, store);
+  const values = pastValues(past, store);
   const slice = sliceCalls(past.steps, source, {
     syntaxes,
     isKnown: (one) => store.glance(one) !== undefined || store.tombstone(one) !== undefined,
@@ -84,7 +84,10 @@ export async function planFrom(
   };
 }
 
-async function inputSchemaOf({ inputs, variables }: Slice, values: PastValues) {
+async function inputSchemaOf(
+  { inputs, variables }: Slice,
+  { valueFor }: ReturnType<typeof pastValues>,
+) {
   const notes: Finding[] = variables.map((name) => ({
     code: "kept_variable",
     message: `$${name} is too large, guarded or untrusted for an input: the plan reads the variable. Write other data to it before a run.`,
@@ -92,7 +95,7 @@ async function inputSchemaOf({ inputs, variables }: Slice, values: PastValues) {
   const properties: Record<string, JSONSchema7> = {};
   const required: string[] = [];
   for (const input of inputs) {
-    const value = await values.valueFor(input);
+    const value = await valueFor(input);
     // JSON Schema is JSON.
     const schema = { ...schemaOf(value), ...json.compact({ default: value }) } as JSONSchema7;
     properties[input.key] = schema;
@@ -121,40 +124,30 @@ function noteOn({ key, name, why, typed }: SliceInput, hasDefault: boolean): str
 }
 
 /** Values as they were, for the inputs of a plan. */
-class PastValues {
-  readonly #past: ConversationPast;
-  readonly #store: VariableStore;
-
-  constructor(past: ConversationPast, store: VariableStore) {
-    this.#past = past;
-    this.#store = store;
-  }
-
-  /** True if the value is there, and an input cannot hold it without losing its labels or its type. */
-  staysVariable(name: string, call: string | undefined): boolean {
-    const info = this.#store.info(name);
-    if (info === undefined || RESERVED_NAMES.includes(name)) return false;
-    return this.#isOf(info, call) && !isInputValue(info);
-  }
-
-  async valueFor({ name, call, typed }: SliceInput): Promise<Json | undefined> {
-    if (typed !== undefined || name === undefined) return typed;
-    const info = this.#store.info(name);
-    if (info !== undefined && this.#isOf(info, call)) {
-      return isInputValue(info) ? this.#store.read(name) : undefined;
-    }
-    for (let version = (info?.version ?? 0) - 1; version > 0; version--) {
-      const earlier = this.#store.earlier(name, version);
-      if (earlier === undefined) break;
-      if (this.#isOf(earlier.info, call) && isInputValue(earlier.info)) return earlier.read();
-    }
-    return call === undefined ? undefined : shownValue(this.#past.outputs.get(call), name);
-  }
-
+function pastValues({ outputs }: ConversationPast, store: VariableStore) {
   /** True if this call wrote the value; without a call, if it was given. */
-  #isOf({ toolCallId = "" }: VariableInfo, call: string | undefined): boolean {
-    return call === undefined ? !this.#past.outputs.has(toolCallId) : toolCallId === call;
-  }
+  const isOf = ({ toolCallId = "" }: VariableInfo, call: string | undefined) =>
+    call === undefined ? !outputs.has(toolCallId) : toolCallId === call;
+  return {
+    /** True if the value is there, and an input cannot hold it without losing its labels or its type. */
+    staysVariable(name: string, call: string | undefined): boolean {
+      const info = store.info(name);
+      if (info === undefined || RESERVED_NAMES.includes(name)) return false;
+      return isOf(info, call) && !isInputValue(info);
+    },
+    async valueFor({ name, call, typed }: SliceInput): Promise<Json | undefined> {
+      if (typed !== undefined || name === undefined) return typed;
+      const info = store.info(name);
+      if (info !== undefined && isOf(info, call))
+        return isInputValue(info) ? store.read(name) : undefined;
+      for (let version = (info?.version ?? 0) - 1; version > 0; version--) {
+        const earlier = store.earlier(name, version);
+        if (earlier === undefined) break;
+        if (isOf(earlier.info, call) && isInputValue(earlier.info)) return earlier.read();
+      }
+      return call === undefined ? undefined : shownValue(outputs.get(call), name);
+    },
+  };
 }
 
 /** A plan is stored with the defaults of its inputs, which everyone who sees it may see. */

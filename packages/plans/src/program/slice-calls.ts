@@ -109,34 +109,7 @@ interface Version {
 }
 
 /** The versions that a text or a call reads, by name. */
-class Reads {
-  readonly #past: Past;
-  readonly #versions = new Map<string, Version>();
-
-  constructor(past: Past) {
-    this.#past = past;
-  }
-
-  versions(): Iterable<Version> {
-    return this.#versions.values();
-  }
-
-  add(reference: Reference): void {
-    const version = this.#past.versionOf(reference);
-    if (version !== undefined) this.#versions.set(reference.name, version);
-  }
-
-  /** Returns the place of what a reference reads, with the places of the versions. */
-  placeOf(
-    { name, path }: Reference,
-    isEscaped: boolean,
-    places: ReadonlyMap<Version, Reference>,
-  ): Reference | undefined {
-    if (isEscaped) return this.#past.has(name) ? { name, path } : undefined;
-    const version = this.#versions.get(name);
-    return version && below(places.get(version) ?? { name, path: [] }, path);
-  }
-}
+type Reads = Map<string, Version>;
 
 /** A call, and what it reads. */
 interface Node {
@@ -168,13 +141,13 @@ class Past {
     }
   }
 
-  /** The version that a reference reads now. Undefined if it names nothing. */
-  versionOf({ name, path }: Reference): Version | undefined {
-    if (!this.has(name)) return undefined;
+  /** Adds the version that a reference reads now, if it names one. */
+  read(reads: Reads, { name, path }: Reference): void {
+    if (!this.has(name)) return;
     const version = this.#now.get(name) ?? versionOf(name);
     this.#now.set(name, version);
     version.reads.push(path);
-    return version;
+    reads.set(name, version);
   }
 
   has(name: string): boolean {
@@ -184,7 +157,7 @@ class Past {
   #add(call: PastCall, index: number): void {
     const { saved } = call;
     const isGroup = saved.length > 0 && saved.every(({ isAssigned }) => isAssigned === true);
-    const node: Node = { index, call, reads: new Reads(this), isGroup };
+    const node: Node = { index, call, reads: new Map(), isGroup };
     const read: PlaceOf = (reference, source, isEscaped = false) => {
       const { name } = reference;
       const isNew =
@@ -196,7 +169,7 @@ class Past {
       if (isEscaped || unresolved?.includes(source) === true) return undefined;
       // What was read had this name, which may be deleted now.
       if (unresolved !== undefined && !this.#now.has(name)) this.#now.set(name, versionOf(name));
-      node.reads.add(reference);
+      this.read(node.reads, reference);
       return undefined;
     };
     const parameters = parametersOf(call, read, this.#options);
@@ -398,14 +371,15 @@ class Slicer {
   }
 
   slice(source: SliceSource): Slice {
-    const reads = new Reads(this.#past);
+    const reads: Reads = new Map();
     const read: PlaceOf = (reference, text, isEscaped = false) => {
-      if (!isEscaped && ("name" in source || source.placed.has(text))) reads.add(reference);
+      if (!isEscaped && ("name" in source || source.placed.has(text)))
+        this.#past.read(reads, reference);
       return undefined;
     };
     if ("name" in source) read({ name: source.name, path: [] }, "");
     else this.#rewriteAnswer(source, read);
-    for (const version of reads.versions()) this.#need(version);
+    for (const version of reads.values()) this.#need(version);
     const nodes = [...this.#nodes].toSorted((one, other) => one.index - other.index);
     for (const version of this.#versions) if (version.writers.length === 0) this.#addInput(version);
     for (const node of nodes) this.#place(node);
@@ -427,7 +401,7 @@ class Slicer {
       this.#versions.add(version);
       for (const { node } of version.writers) {
         this.#nodes.add(node);
-        open.push(...node.reads.versions());
+        open.push(...node.reads.values());
       }
     }
   }
@@ -492,11 +466,18 @@ class Slicer {
     const places = node.isGroup && first !== undefined ? [above(first)] : written;
     const id = this.#idFor(node);
     const placeOf: PlaceOf = (reference, _, isEscaped = false) =>
-      node.reads.placeOf(reference, isEscaped, this.#places);
+      this.#placeIn(node.reads, reference, isEscaped);
     const { value, unwritable } = parametersOf(call, placeOf, this.#options);
     this.#addUnwritable(id, unwritable);
     const outputPath = places.map(referenceTo).join(" && ");
     return { id, tool: call.tool, parameters: value, outputPath };
+  }
+
+  /** The place of what a reference reads. An escaped one of a name that is there stays as it is. */
+  #placeIn(reads: Reads, { name, path }: Reference, isEscaped: boolean): Reference | undefined {
+    if (isEscaped) return this.#past.has(name) ? { name, path } : undefined;
+    const version = reads.get(name);
+    return version && below(this.#places.get(version) ?? { name, path: [] }, path);
   }
 
   #idFor({ call }: Node): string {
@@ -513,7 +494,7 @@ class Slicer {
       source,
       (reference, written, isEscaped = false) =>
         isEscaped || source.placed.has(written)
-          ? reads.placeOf(reference, isEscaped, this.#places)
+          ? this.#placeIn(reads, reference, isEscaped)
           : undefined,
       unwritable,
     );

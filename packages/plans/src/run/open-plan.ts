@@ -259,7 +259,7 @@ interface PlanProposals {
 
 const DESCRIPTION =
   "Propose tool calls, run once approved. _outputPath †state.a names a result, †state.a.id reads it; " +
-  "†name: a variable, †input.x: given at the run, †approvals.x asks a person. _after: gates.";
+  "†name: variable, †input.x: given at the run, †approvals.x asks a person. _after: gates.";
 
 const inputSchema = z.object({
   name: z.string().optional(),
