@@ -206,19 +206,11 @@ export async function readVariableUri(
   }
   const value = await sequences.valueAt(store, { name, path });
   const isText = typeof value === "string";
-  const text = isText ? value : JSON.stringify(value);
-  const offset = countIn(searchParams.get("offset"), 0);
-  const limit = Math.min(countIn(searchParams.get("limit"), text.length), limits.maxResourceChars);
-  const mimeType = isText ? "text/plain" : "application/json";
-  return {
-    contents: [
-      {
-        uri,
-        mimeType,
-        text: characters.sliceCodePoints(text, { from: offset, to: offset + limit }),
-      },
-    ],
-  };
+  const all = isText ? value : JSON.stringify(value);
+  const from = countIn(searchParams.get("offset"), 0);
+  const limit = Math.min(countIn(searchParams.get("limit"), all.length), limits.maxResourceChars);
+  const text = characters.sliceCodePoints(all, { from, to: from + limit });
+  return { contents: [{ uri, mimeType: isText ? "text/plain" : "application/json", text }] };
 }
 
 async function bytesOf(name: string, store: VariableStore): Promise<string> {
