@@ -164,6 +164,11 @@ export function isOwn(address: string): boolean {
   return /^(?:byref|ui):/iu.test(address.replaceAll(/[\s\p{Cc}]/gu, ""));
 }
 
+/** True for the addresses that the gateway gives to resources of servers. */
+export function isOfServer(address: string): boolean {
+  return address.startsWith("byref://servers/");
+}
+
 const VARIABLES = "byref://variables/";
 
 export const VARIABLE_TEMPLATE = `${VARIABLES}{name}{?path,offset,limit}`;
