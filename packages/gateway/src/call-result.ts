@@ -6,7 +6,7 @@ import { characters, encoding, json } from "../../../src/internal.ts";
 import { toolOutputs, type wraps, type runtimeTools } from "../../../src/internal-tool.ts";
 import type { Json } from "../../../src/references.ts";
 import type { OfferedTool } from "./offered-items.ts";
-import { isOwn, resourceOf } from "./own-tools.ts";
+import { isOfServer, isOwn, resourceOf } from "./own-tools.ts";
 import { joinedRules } from "./servers/server-rules.ts";
 import { type GatewayState, WRONG_REFERENCES } from "./gateway-state.ts";
 
@@ -178,7 +178,7 @@ function notesIn(output: ToolOutput): readonly ContentBlock[] {
 }
 
 function isView(part: ContentBlock): boolean {
-  return part.type === "resource" && isOwn(part.resource.uri);
+  return part.type === "resource" && isOwn(part.resource.uri) && !isOfServer(part.resource.uri);
 }
 
 /**

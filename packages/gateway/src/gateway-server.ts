@@ -141,15 +141,14 @@ async function answerTo(
   const asked = { name, input: input as Json, approved, logLevel, meta };
   const call = continued(answering) ?? new RunningCall((given) => gateway.call(given), asked);
   const answer = await call.next(roundOf(answering));
+  const required = async (inputRequests: Record<string, InputRequest>, state: State) =>
+    inputRequired({ inputRequests, requestState: await codecOf(gateway).mint(state) });
   switch (answer.kind) {
     case "result":
       return answer.result;
     case "question":
       gateway.waiting.add(call);
-      return inputRequired({
-        inputRequests: { [QUESTION]: answer.request },
-        requestState: await codecOf(gateway).mint({ waiting: call.id }),
-      });
+      return required({ [QUESTION]: answer.request }, { waiting: call.id });
     case "approval": {
       if (modesOf(answering.declared).form === undefined) {
         return failedResult("approval_required", refusalOf(answer.approval.reason));
@@ -158,10 +157,7 @@ async function answerTo(
         message: questionAbout(name, answer),
         requestedSchema: { type: "object", properties: propertiesFor(answer.fields) },
       });
-      return inputRequired({
-        inputRequests: { [APPROVAL]: question },
-        requestState: await codecOf(gateway).mint({ question: answer.question }),
-      });
+      return required({ [APPROVAL]: question }, { question: answer.question });
     }
   }
 }

@@ -10,7 +10,7 @@ import type {
 } from "@modelcontextprotocol/server";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
 import { fitScalars } from "./servers/fit-scalars.ts";
-import { json, Recent, shortHash, withTimeLimit } from "../../../src/internal.ts";
+import { json, shortHash, withTimeLimit } from "../../../src/internal.ts";
 import {
   finderTool,
   acceptableSchema,
@@ -185,9 +185,6 @@ export interface FoundResource {
 export function offeredResources(servers: AllServers) {
   const owners = new Map<string, Upstream>();
   const templateOwners = new Map<string, Upstream>();
-  /** Owners of addresses that results name, and no list. */
-  const linkOwners = new Recent<Upstream>();
-  const namedBy = (uri: string) => owners.get(uri) ?? linkOwners.get(uri);
   return { list, templates, find, addressOf, withAddress };
 
   /** Asks all servers. */
@@ -195,26 +192,27 @@ export function offeredResources(servers: AllServers) {
     const found = await itemsOf(servers, (upstream) => upstream.resources());
     return found
       .filter(({ item }) => !isOwn(item.uri))
-      .map(({ upstream, item }) => ({ ...item, uri: claim(item.uri, upstream, owners) }));
+      .map(({ upstream, item }) => ({ ...item, uri: claimed(item.uri, upstream, owners) }));
   }
 
   async function templates(): Promise<readonly ResourceTemplateType[]> {
     const found = await itemsOf(servers, (upstream) => upstream.resourceTemplates());
     return found
       .filter(({ item }) => !isOwn(item.uriTemplate))
-      .map(({ upstream, item }) => {
-        return { ...item, uriTemplate: claim(item.uriTemplate, upstream, templateOwners) };
-      });
+      .map(({ upstream, item }) => ({
+        ...item,
+        uriTemplate: claimed(item.uriTemplate, upstream, templateOwners),
+      }));
   }
 
   /**
-   * Finds the server that has listed the address or named it in a result, or has the template for it with the most
-   * characters of its own; without any, the only server. Asks the servers only if none has named it so far.
+   * Finds the server that has listed the address, or has the template for it with the most characters of its own;
+   * without any, the only server. Asks the servers only if none has listed it so far.
    */
   async function find(uri: string): Promise<FoundResource | undefined> {
     const prefixed = inServer(uri);
     if (prefixed !== undefined || isOwn(uri)) return prefixed;
-    if (namedBy(uri) === undefined) await Promise.all([list(), templates()]);
+    if (!owners.has(uri)) await Promise.all([list(), templates()]);
     const upstream = ownerOf(uri);
     return upstream && { upstream, uri };
   }
@@ -226,26 +224,15 @@ export function offeredResources(servers: AllServers) {
 
   /** Returns a content of a server's result with the address under which the client can read it. */
   function withAddress(part: ContentBlock, upstream: Upstream): ContentBlock {
-    if (part.type === "resource_link")
-      return { ...part, uri: claim(part.uri, upstream, linkOwners) };
+    // An address that no list has is the server's own: what one server says is no claim on what others have.
+    const at = (uri: string) => (isOwn(uri) ? uri : addressOf({ upstream, uri }));
+    if (part.type === "resource_link") return { ...part, uri: at(part.uri) };
     if (part.type !== "resource") return part;
-    const uri = claim(part.resource.uri, upstream, linkOwners);
-    return { ...part, resource: { ...part.resource, uri } };
-  }
-
-  /** Returns the address that clients see. It belongs to the server if it was nobody's. */
-  function claim(
-    address: string,
-    upstream: Upstream,
-    all: Pick<Recent<Upstream>, "get" | "set">,
-  ): string {
-    const owner = all.get(address) ?? namedBy(address) ?? upstream;
-    all.set(address, owner);
-    return isOwn(address) ? address : shown(address, upstream, owner);
+    return { ...part, resource: { ...part.resource, uri: at(part.resource.uri) } };
   }
 
   function ownerOf(uri: string): Upstream | undefined {
-    const owner = namedBy(uri);
+    const owner = owners.get(uri);
     if (owner !== undefined) return owner;
     const fitting = [...templateOwners.keys()].filter(
       // Any characters fit each expression: the server itself refuses what does not. Linear.
@@ -267,6 +254,13 @@ export function offeredResources(servers: AllServers) {
 }
 
 const IN_SERVER = /^byref:\/\/servers\/([^/]+)\/(.+)$/su;
+
+/** Returns the address that clients see. It belongs to the server if it was nobody's. */
+function claimed(address: string, upstream: Upstream, owners: Map<string, Upstream>): string {
+  const owner = owners.get(address) ?? upstream;
+  owners.set(address, owner);
+  return shown(address, upstream, owner);
+}
 
 function shown(address: string, upstream: Upstream, owner: Upstream | undefined): string {
   if (owner === upstream) return address;

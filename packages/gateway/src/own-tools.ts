@@ -164,6 +164,11 @@ export function isOwn(address: string): boolean {
   return /^(?:byref|ui):/iu.test(address.replaceAll(/[\s\p{Cc}]/gu, ""));
 }
 
+/** True for the addresses that the gateway gives to resources of servers. */
+export function isOfServer(address: string): boolean {
+  return address.startsWith("byref://servers/");
+}
+
 const VARIABLES = "byref://variables/";
 
 export const VARIABLE_TEMPLATE = `${VARIABLES}{name}{?path,offset,limit}`;
@@ -206,19 +211,11 @@ export async function readVariableUri(
   }
   const value = await sequences.valueAt(store, { name, path });
   const isText = typeof value === "string";
-  const text = isText ? value : JSON.stringify(value);
-  const offset = countIn(searchParams.get("offset"), 0);
-  const limit = Math.min(countIn(searchParams.get("limit"), text.length), limits.maxResourceChars);
-  const mimeType = isText ? "text/plain" : "application/json";
-  return {
-    contents: [
-      {
-        uri,
-        mimeType,
-        text: characters.sliceCodePoints(text, { from: offset, to: offset + limit }),
-      },
-    ],
-  };
+  const all = isText ? value : JSON.stringify(value);
+  const from = countIn(searchParams.get("offset"), 0);
+  const limit = Math.min(countIn(searchParams.get("limit"), all.length), limits.maxResourceChars);
+  const text = characters.sliceCodePoints(all, { from, to: from + limit });
+  return { contents: [{ uri, mimeType: isText ? "text/plain" : "application/json", text }] };
 }
 
 async function bytesOf(name: string, store: VariableStore): Promise<string> {

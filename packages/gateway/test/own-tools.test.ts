@@ -92,26 +92,17 @@ const capabilities = {
 it.each(["modern", "legacy"] as const)(
   "a host finds the view of show_variable where the specification puts it, and in the older place, %s",
   async (era) => {
-    const app = () => "<!doctype html><title>View</title>";
-    const { client } = await startGateway([], { app, capabilities, era });
+    const text = "<!doctype html><title>View</title>";
+    const { client } = await startGateway([], { app: () => text, capabilities, era });
     const { tools } = await client.listTools();
-    const showing = tools.filter(({ _meta: meta }) => meta?.ui !== undefined);
-    expect(showing.map(({ name }) => name)).toEqual(["show_variable"]);
-    const [{ _meta: meta } = {}] = showing;
     const uri = "ui://byref/variable";
-    expect(meta).toEqual({ ui: { resourceUri: uri }, "ui/resourceUri": uri });
+    const meta = { ui: { resourceUri: uri }, "ui/resourceUri": uri };
+    const showing = tools.filter(({ _meta }) => _meta !== undefined);
+    expect(showing).toMatchObject([{ name: "show_variable", _meta: meta }]);
     const { resources } = await client.listResources();
-    expect(resources.find((one) => one.uri === uri)).toMatchObject({
-      mimeType: TYPE,
-    });
+    expect(resources.find((one) => one.uri === uri)).toMatchObject({ mimeType: TYPE });
     const { contents } = await client.readResource({ uri });
-    expect(contents).toEqual([
-      {
-        uri,
-        mimeType: TYPE,
-        text: "<!doctype html><title>View</title>",
-        _meta: { ui: { prefersBorder: true } },
-      },
-    ]);
+    const _meta = { ui: { prefersBorder: true } };
+    expect(contents).toEqual([{ uri, mimeType: TYPE, text, _meta }]);
   },
 );

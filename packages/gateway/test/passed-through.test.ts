@@ -183,11 +183,12 @@ describe.each(["modern", "legacy"] as const)("resources of several servers, %s,"
     const uris = [...messages.map((message) => message.content), ...content].map((part) =>
       part.type === "resource" ? part.resource.uri : "uri" in part && part.uri,
     );
-    const other = "byref://servers/one/report://7";
-    expect(uris).toEqual(["report://7", "two://page", other, "one://page"]);
-    expect(await read("report://7")).toEqual([["report://7", "two: report://7"]]);
-    expect(await read(other)).toEqual([[other, "one: report://7"]]);
-    expect(await read("one://page")).toEqual([["one://page", "one: one://page"]]);
+    const expected = ["two", "one"].flatMap((name) => {
+      const own = ["report://7", `${name}://page`];
+      return own.map((uri) => ({ uri: `byref://servers/${name}/${uri}`, text: `${name}: ${uri}` }));
+    });
+    expect(uris).toEqual(expected.map(({ uri }) => uri));
+    for (const { uri, text } of expected) expect(await read(uri)).toEqual([[uri, text]]);
   });
 
   it("are read from the only server without having been named", async () => {

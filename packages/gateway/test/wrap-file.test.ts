@@ -212,15 +212,6 @@ describe("wrapping", () => {
     expect([read(), ...readdirSync(folder)]).toEqual([text, "mcp.json"]);
   });
 
-  it("leaves a name that is there twice to the client, which reads the last", () => {
-    const text = '{"mcpServers": {"a": {"command": "first"}, "a": {"command": "last"}}}';
-    writeFileSync(file, text);
-    expect(wrapFile(file).servers).toEqual(["a"]);
-    expect(readConfiguration(read())).toHaveLength(1);
-    unwrapFile(file);
-    expect(read()).toBe(text);
-  });
-
   it.each([
     ["another server", { command: "npx", args: ["byref-of-somebody"] }, ["byref", "one"]],
     ["the user's own gateway", { command: "npx", args: ["byref", "mcp", "--", "x"] }, ["one"]],

@@ -266,7 +266,9 @@ function ofList({ file, text }: ClientFile, { name }: RuledEntry): string | unde
 /** Gemini CLI, and what is made of it, also fill in `$NAME`, which other clients pass on as it is. */
 function ofVariables({ name: file }: ClientFile, { name, group }: RuledEntry): string | undefined {
   if (basename(file) !== "settings.json") return undefined;
-  const [written] = textsIn(group.servers[name]).flatMap((text) => text.match(/\$\w+/u) ?? []);
+  const [written] = textsIn(group.servers[name]).flatMap(
+    (text) => text.match(/\$[A-Za-z_]\w*/u) ?? [],
+  );
   if (written === undefined) return undefined;
   return `Only the client fills in ${written}. Write \${${written.slice(1)}} there and run wrap again.`;
 }

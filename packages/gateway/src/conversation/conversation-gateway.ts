@@ -64,28 +64,25 @@ class ConversationGateway {
   }
 
   #gatewayFor({ agent, tools }: contexts.McpRequest, asked: AgentContext): OpenGateway {
-    const { store } = this.#context;
+    const { store, setup } = this.#context;
     const { principal, claims } = asked;
     // An agent's tools may be another's for each principal.
     const key = JSON.stringify(agent === undefined ? tools : [tools, agent, principal, claims]);
-    const known = this.#open.get(key);
-    if (known?.gateway.store === store) {
-      known.closeLater();
-      return known;
+    let gateway = this.#open.get(key);
+    if (gateway?.gateway.store !== store) {
+      gateway?.close();
+      const definition =
+        agent === undefined ? undefined : chosenAgents.agentNamed(setup.agents, agent);
+      gateway = this.#make(store, definition, { asked, tools });
+      this.#open.delete(key);
+      for (const [oldest, open] of [...this.#open].slice(0, -limits.maxOpenGateways)) {
+        open.close();
+        this.#open.delete(oldest);
+      }
+      this.#open.set(key, gateway);
     }
-    known?.close();
-    const { setup } = this.#context;
-    const definition =
-      agent === undefined ? undefined : chosenAgents.agentNamed(setup.agents, agent);
-    const made = this.#make(store, definition, { asked, tools });
-    this.#open.delete(key);
-    for (const [oldest, open] of [...this.#open].slice(0, -limits.maxOpenGateways)) {
-      open.close();
-      this.#open.delete(oldest);
-    }
-    this.#open.set(key, made);
-    made.closeLater();
-    return made;
+    gateway.closeLater();
+    return gateway;
   }
 
   #make(
