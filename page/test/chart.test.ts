@@ -19,7 +19,7 @@ it("a chart's default view plots columns of similar size, along the dates if the
     { name: "a", month: "2025-01", orders: 424, total: 90_900, tax: 18_000, id: 1 },
     { name: "b", month: "2025-02", orders: 384, total: 85_956, tax: 17_000, id: 2 },
   ];
-  expect(choiceOf(values)).toEqual({ x: "month", y: ["total", "tax"], form: "bar" });
+  expect(choiceOf(values)).toEqual({ x: "month", y: ["total", "tax"], form: "Bars" });
   expect(xColumns(columnsOf(rowsOf(values)), rowsOf(values))).toEqual(["month", "name"]);
 });
 

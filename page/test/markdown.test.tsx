@@ -42,6 +42,7 @@ describe("Markdown", () => {
 
   it("shows HTML as text", () => {
     expect(htmlOf('<img src=x onerror="alert(1)">')).not.toContain("<img");
+    expect(htmlOf('a <b title="&lt;">')).toBe("<p>a &lt;b title=&quot;&amp;lt;&quot;&gt;</p>");
     expect(htmlOf("a <script>alert(1)</script> b")).toBe(
       "<p>a &lt;script&gt;alert(1)&lt;/script&gt; b</p>",
     );
