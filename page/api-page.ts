@@ -6,9 +6,8 @@ import { planSupport } from "../packages/plans/src/http/plan-support.ts";
 import { queries } from "../packages/query/src/object/queries.ts";
 import { transfers } from "../packages/transfer/src/transfers.ts";
 
-/** Calls in the order in which people need them, with an example body. Calls that are not listed come last. */
+/** Calls in the order in which people need them, as are the sections then, with an example body. Others come last. */
 const CALLS = String.raw`
-GET /agents
 POST /conversations/{id}/messages {"message": "What is the weather in NYC?"}
 GET /conversations/{id}/messages
 POST /conversations/{id}/approvals/{approval} {"approved": true}
@@ -38,14 +37,12 @@ POST /conversations/{id}/plans/{plan}/run {}
 PUT /programs/{program} {"conversation": "first-try", "from": "$get_weather_nyc"}
 POST /programs/{program}/runs {"input": {}}
 GET /programs/{program}/runs
+GET /agents
 POST /conversations {"id": "first-try", "messages": [{"id": "m1", "role": "user", "parts": [{"type": "text", "text": "What is the weather in London?"}]}]}
 `
   .trim()
   .split("\n")
   .map((line) => /^(\S+ \S+) ?(.*)$/.exec(line)?.slice(1) ?? []);
-
-/** Sections in the order in which people need them. */
-const TAGS = ["turns", "variables", "files", "conversations", "plans", "programs", "worker"];
 
 /** Calls that a text field cannot make: a socket, and a file in parts. */
 const UNTRIED: ReadonlySet<string> = new Set([
@@ -83,11 +80,7 @@ function pageOf({ info, paths, components }: OpenApi): string {
     Object.entries(operations).map(([method, operation]) => ({ method, path, operation })),
   );
   calls.sort((one, other) => placeOf(one) - placeOf(other));
-  const byTag = new Map(
-    [...Map.groupBy(calls, ({ operation }) => operation.tags[0])].sort(
-      ([one], [other]) => TAGS.indexOf(one) - TAGS.indexOf(other),
-    ),
-  );
+  const byTag = Map.groupBy(calls, ({ operation }) => operation.tags[0]);
   const sections = [...byTag].map(
     ([tag, calls]) => `<section id="${tag}"><h2>${tag}</h2>${calls.map(callOf).join("")}</section>`,
   );

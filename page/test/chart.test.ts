@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
 import {
   comparable,
@@ -14,15 +14,13 @@ const rowsOf = (values: readonly Json[]) => values.map((value, index) => ({ inde
 const choiceOf = (values: readonly Json[]) =>
   firstChoice(columnsOf(rowsOf(values)), rowsOf(values));
 
-describe("a chart's default view", () => {
-  it("plots columns of similar size, along the dates if there are any", () => {
-    const values = [
-      { name: "a", month: "2025-01", orders: 424, total: 90_900, tax: 18_000, id: 1 },
-      { name: "b", month: "2025-02", orders: 384, total: 85_956, tax: 17_000, id: 2 },
-    ];
-    expect(choiceOf(values)).toEqual({ x: "month", y: ["total", "tax"], form: "bar" });
-    expect(xColumns(columnsOf(rowsOf(values)), rowsOf(values))).toEqual(["month", "name"]);
-  });
+it("a chart's default view plots columns of similar size, along the dates if there are any", () => {
+  const values = [
+    { name: "a", month: "2025-01", orders: 424, total: 90_900, tax: 18_000, id: 1 },
+    { name: "b", month: "2025-02", orders: 384, total: 85_956, tax: 17_000, id: 2 },
+  ];
+  expect(choiceOf(values)).toEqual({ x: "month", y: ["total", "tax"], form: "Bars" });
+  expect(xColumns(columnsOf(rowsOf(values)), rowsOf(values))).toEqual(["month", "name"]);
 });
 
 it.each([
@@ -51,20 +49,15 @@ it.each([0, -3, 1_700_000_000_000_000_000, 1e300])(
   },
 );
 
-describe("series", () => {
-  const rows = rowsOf([
-    { n: 1, m: 1_000 },
-    { n: null, m: "x" },
-    { n: 3, m: 3_000 },
-  ]);
-  const series = seriesOf(rows, ["n", "m"]);
+const rows = rowsOf([
+  { n: 1, m: 1_000 },
+  { n: null, m: "x" },
+  { n: 3, m: 3_000 },
+]);
+const series = seriesOf(rows, ["n", "m"]);
 
-  it("are drawn apart if one would make the other unreadable", () => {
-    expect(comparable(series).map((group) => group.map(({ name }) => name))).toEqual([
-      ["m"],
-      ["n"],
-    ]);
-    const near = seriesOf(rowsOf([{ a: 1, b: 20 }]), ["a", "b"]);
-    expect(comparable(near)).toHaveLength(1);
-  });
+it("series are drawn apart if one would make the other unreadable", () => {
+  expect(comparable(series).map((group) => group.map(({ name }) => name))).toEqual([["m"], ["n"]]);
+  const near = seriesOf(rowsOf([{ a: 1, b: 20 }]), ["a", "b"]);
+  expect(comparable(near)).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { completionsFor } from "../src/chat/composer.tsx";
 
 const variable = (name: string, type: "array" | "object", shape: string, day: number) =>
@@ -13,28 +13,26 @@ const variables = new Map([
   variable("odd", "object", "{a: number", 3),
 ]);
 
-describe("completions of a reference", () => {
-  it.each([
-    ["Show $", ["$odd", "$Order_totals", "$orders"]],
-    ["Show $ord", ["$Order_totals", "$orders"]],
-    ["$orders", ["$orders[*]", "$orders[0]", "$orders[:10]"]],
-    ["$orders[", ["$orders[*]", "$orders[0]", "$orders[:10]"]],
-    ["$orders[*]", ["$orders[*].id", '$orders[*]["unit price"]', "$orders[*].lines"]],
-    ["$orders[-1].li", ["$orders[-1].lines"]],
-    ["$orders[2:7].", []],
-    ["$orders[2:7][0].i", ["$orders[2:7][0].id"]],
-    ["$orders[0].lines[*].s", ["$orders[0].lines[*].sku"]],
-    ["$Order_totals.", ["$Order_totals.sum", "$Order_totals.by"]],
-    ["$Order_totals.by", ["$Order_totals.by.month"]],
-    ["$odd.", []],
-    ["$other.", []],
-    ["costs $5 and ", []],
-    ["$orders and", []],
-    ["a$ord", []],
-    ["", []],
-  ])("%j", (text, expected) => {
-    const { all = [], from = 0 } = completionsFor(text, variables) ?? {};
-    expect(all.map(({ reference }) => reference)).toEqual(expected);
-    if (all.length > 0) expect(text.slice(from)).toMatch(/^\$/u);
-  });
+it.each([
+  ["Show $", ["$odd", "$Order_totals", "$orders"]],
+  ["Show $ord", ["$Order_totals", "$orders"]],
+  ["$orders", ["$orders[*]", "$orders[0]", "$orders[:10]"]],
+  ["$orders[", ["$orders[*]", "$orders[0]", "$orders[:10]"]],
+  ["$orders[*]", ["$orders[*].id", '$orders[*]["unit price"]', "$orders[*].lines"]],
+  ["$orders[-1].li", ["$orders[-1].lines"]],
+  ["$orders[2:7].", []],
+  ["$orders[2:7][0].i", ["$orders[2:7][0].id"]],
+  ["$orders[0].lines[*].s", ["$orders[0].lines[*].sku"]],
+  ["$Order_totals.", ["$Order_totals.sum", "$Order_totals.by"]],
+  ["$Order_totals.by", ["$Order_totals.by.month"]],
+  ["$odd.", []],
+  ["$other.", []],
+  ["costs $5 and ", []],
+  ["$orders and", []],
+  ["a$ord", []],
+  ["", []],
+])("completions of a reference %j", (text, expected) => {
+  const { all = [], from = 0 } = completionsFor(text, variables) ?? {};
+  expect(all.map(({ reference }) => reference)).toEqual(expected);
+  if (all.length > 0) expect(text.slice(from)).toMatch(/^\$/u);
 });

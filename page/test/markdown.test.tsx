@@ -18,6 +18,8 @@ describe("Markdown", () => {
     expect(htmlOf("# A\n\nb **c** `d`\n\n- e\n- f")).toBe(
       "<h2>A</h2><p>b <strong>c</strong> <code>d</code></p><ul><li>e</li><li>f</li></ul>",
     );
+    // The box of a task whose list has blank lines.
+    expect(htmlOf("- [x] a\n\n- b")).toMatch(/^<ul><li[^>]*><input[^>]*><p>a<\/p>/);
   });
 
   it("aligns numeric columns to the right", () => {
@@ -42,6 +44,7 @@ describe("Markdown", () => {
 
   it("shows HTML as text", () => {
     expect(htmlOf('<img src=x onerror="alert(1)">')).not.toContain("<img");
+    expect(htmlOf('a <b title="&lt;">')).toBe("<p>a &lt;b title=&quot;&amp;lt;&quot;&gt;</p>");
     expect(htmlOf("a <script>alert(1)</script> b")).toBe(
       "<p>a &lt;script&gt;alert(1)&lt;/script&gt; b</p>",
     );

@@ -42,25 +42,21 @@ describe("the summary of a plan", () => {
   });
 });
 
-describe("the order of a plan's calls", () => {
-  const afterIn = (format: string) =>
-    callsIn(
-      plan({ format, calls: [0, 1, 2].map((n) => ({ ...call(`c${n}`), after: ["c0"] })) }),
-    ).map(({ after }) => after);
+const afterIn = (format: string) =>
+  callsIn(plan({ format, calls: [0, 1, 2].map((n) => ({ ...call(`c${n}`), after: ["c0"] })) })).map(
+    ({ after }) => after,
+  );
 
-  it("follows the data, or the written order for a workflow or a template", () => {
-    expect(afterIn("json")).toEqual([["c0"], ["c0"], ["c0"]]);
-    expect(afterIn("template")).toEqual([[], ["c0"], ["c1"]]);
-    expect(afterIn("capability-xml")).toEqual([[], ["c0"], ["c1"]]);
-  });
+it("the order of a plan's calls follows the data, or the written order for a workflow or a template", () => {
+  expect(afterIn("json")).toEqual([["c0"], ["c0"], ["c0"]]);
+  expect(afterIn("template")).toEqual([[], ["c0"], ["c1"]]);
+  expect(afterIn("capability-xml")).toEqual([[], ["c0"], ["c1"]]);
 });
 
-describe("the input of a run", () => {
-  it("has the fields that the calls read, in any syntax", () => {
-    const calls = [
-      { input: { a: "†input.here", b: ["to {{ input.there }}", 3, null] } },
-      { input: { text: "$input.here and variable:input.last.x; †state.input.no" } },
-    ];
-    expect(inputFields(calls)).toEqual(["here", "there", "last"]);
-  });
+it("the input of a run has the fields that the calls read, in any syntax", () => {
+  const calls = [
+    { input: { a: "†input.here", b: ["to {{ input.there }}", 3, null] } },
+    { input: { text: "$input.here and variable:input.last.x; †state.input.no" } },
+  ];
+  expect(inputFields(calls)).toEqual(["here", "there", "last"]);
 });

@@ -127,12 +127,10 @@ const json = {
 };
 const object = { total: 1497, id: "7", city: "In City 0.", first: { id: 7 } };
 
-describe("a step of a workflow", () => {
-  it("returns an object with values of the types that its schema has", async () => {
-    const { agent } = setUp([listing, { text: JSON.stringify(json) }]);
-    const result = await runFlow(agent, { structuredOutput: { schema } });
-    expect(result).toMatchObject({ status: "success", result: object });
-  });
+it("a step of a workflow returns an object with values of the types that its schema has", async () => {
+  const { agent } = setUp([listing, { text: JSON.stringify(json) }]);
+  const result = await runFlow(agent, { structuredOutput: { schema } });
+  expect(result).toMatchObject({ status: "success", result: object });
 });
 
 describe("structured output", () => {

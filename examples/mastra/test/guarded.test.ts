@@ -110,29 +110,27 @@ it.each([
   );
 });
 
-describe("a tool of the client", () => {
-  it("is shown widened, and gets its input resolved", async () => {
-    const steps: readonly Step[] = [{ calls: [["show_map", { city: "$city" }]] }];
-    const options = { clientTools: { show_map: showMap } };
-    const { agent, model } = setUp(steps);
-    const { toolCalls } = await agent.generate("Show.", options);
-    expect(toolCalls[0]?.payload.args).toEqual({ city: "Oslo" });
-    const tools = JSON.stringify(model.prompts[0]?.tools);
-    expect(tools).toContain("show_map");
-    // The number parameter also accepts a reference, which is a string.
-    const shown = model.prompts[0]?.tools?.find(({ name }) => name === "show_map");
-    expect(shown).toMatchObject({
-      inputSchema: {
-        properties: { zoom: { anyOf: [{ type: "number" }, { type: "string" }] } },
-      },
-    });
-    const { agent: streaming } = setUp(steps);
-    const stream = await streaming.stream("Show.", options);
-    const args: unknown[] = [];
-    for await (const chunk of stream.fullStream) {
-      if (chunk.type === "tool-call") args.push(chunk.payload.args);
-    }
-    expect(args).toEqual([{ city: "Oslo" }]);
-    expect(JSON.stringify(stream.messageList.get.response.db())).toContain("$city");
+it("a tool of the client is shown widened, and gets its input resolved", async () => {
+  const steps: readonly Step[] = [{ calls: [["show_map", { city: "$city" }]] }];
+  const options = { clientTools: { show_map: showMap } };
+  const { agent, model } = setUp(steps);
+  const { toolCalls } = await agent.generate("Show.", options);
+  expect(toolCalls[0]?.payload.args).toEqual({ city: "Oslo" });
+  const tools = JSON.stringify(model.prompts[0]?.tools);
+  expect(tools).toContain("show_map");
+  // The number parameter also accepts a reference, which is a string.
+  const shown = model.prompts[0]?.tools?.find(({ name }) => name === "show_map");
+  expect(shown).toMatchObject({
+    inputSchema: {
+      properties: { zoom: { anyOf: [{ type: "number" }, { type: "string" }] } },
+    },
   });
+  const { agent: streaming } = setUp(steps);
+  const stream = await streaming.stream("Show.", options);
+  const args: unknown[] = [];
+  for await (const chunk of stream.fullStream) {
+    if (chunk.type === "tool-call") args.push(chunk.payload.args);
+  }
+  expect(args).toEqual([{ city: "Oslo" }]);
+  expect(JSON.stringify(stream.messageList.get.response.db())).toContain("$city");
 });

@@ -90,8 +90,9 @@ describe("a run whose id another call uses, too", () => {
   });
 });
 
-describe("a run that does not end with an answer", () => {
-  it.each(["fails", "is aborted", "ends"])("lets go of its variables if it %s", async (how) => {
+it.each(["fails", "is aborted", "ends"])(
+  "a run that does not end with an answer lets go of its variables if it %s",
+  async (how) => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
     const stores: WeakRef<VariableStore>[] = [];
@@ -119,5 +120,5 @@ describe("a run that does not end with an answer", () => {
         return stores[0]?.deref();
       })
       .toBeUndefined();
-  });
-});
+  },
+);

@@ -66,18 +66,14 @@ async function playTurn(
 const CAP_CHARS = 40_000;
 
 /** Results are in the messages, up to a length. */
-const capped: Arm = {
-  name: "cap",
-  word: "cap",
-  open(tools) {
-    const shown = showing(tools, (text) => {
-      if (text.length <= CAP_CHARS) return undefined;
-      const start = characters.clip(text, CAP_CHARS);
-      return `${start}\n[cut: ${text.length - start.length} more characters]`;
-    });
-    return { play: (turn) => playTurn(turn, shown), readers: [] };
-  },
-};
+function capped(tools: ToolSet): Conversation {
+  const shown = showing(tools, (text) => {
+    if (text.length <= CAP_CHARS) return undefined;
+    const start = characters.clip(text, CAP_CHARS);
+    return `${start}\n[cut: ${text.length - start.length} more characters]`;
+  });
+  return { play: (turn) => playTurn(turn, shown), readers: [] };
+}
 
 /** Longer results become files. */
 const OFFLOADED_CHARS = 4_000;
@@ -86,36 +82,32 @@ const PREVIEW_CHARS = 1_000;
 const READ_CHARS = 20_000;
 
 /** A long result becomes a file: the model sees a preview, and reads the rest in parts. */
-const offloaded: Arm = {
-  name: "offload",
-  word: "offload",
-  open(tools) {
-    const files = new Map<string, string>();
-    const pathOf = (text: string) => {
-      const known = Array.from(files).find(([, content]) => content === text);
-      const path = known?.[0] ?? `/results/${files.size + 1}.txt`;
-      files.set(path, text);
-      return path;
-    };
-    const shown = showing(tools, (text) => {
-      if (text.length <= OFFLOADED_CHARS) return undefined;
-      const preview = characters.clip(text, PREVIEW_CHARS);
-      const note = "The result is long, so it is in this file. Read it with read_file.";
-      return JSON.stringify({ file: pathOf(text), characters: text.length, preview, note });
-    });
-    const readFile = tool({
-      description: `Reads up to ${READ_CHARS} characters of a file, from an offset on.`,
-      inputSchema: z.object({ path: z.string(), offset: z.int().min(0).optional() }),
-      execute({ path, offset = 0 }) {
-        const text = files.get(path);
-        if (text === undefined) throw new Error(`There is no file ${path}.`);
-        return text.slice(offset, offset + READ_CHARS);
-      },
-    });
-    const all = { ...shown, read_file: readFile };
-    return { play: (turn) => playTurn(turn, all), readers: ["read_file"] };
-  },
-};
+function offloaded(tools: ToolSet): Conversation {
+  const files = new Map<string, string>();
+  const pathOf = (text: string) => {
+    const known = Array.from(files).find(([, content]) => content === text);
+    const path = known?.[0] ?? `/results/${files.size + 1}.txt`;
+    files.set(path, text);
+    return path;
+  };
+  const shown = showing(tools, (text) => {
+    if (text.length <= OFFLOADED_CHARS) return undefined;
+    const preview = characters.clip(text, PREVIEW_CHARS);
+    const note = "The result is long, so it is in this file. Read it with read_file.";
+    return JSON.stringify({ file: pathOf(text), characters: text.length, preview, note });
+  });
+  const readFile = tool({
+    description: `Reads up to ${READ_CHARS} characters of a file, from an offset on.`,
+    inputSchema: z.object({ path: z.string(), offset: z.int().min(0).optional() }),
+    execute({ path, offset = 0 }) {
+      const text = files.get(path);
+      if (text === undefined) throw new Error(`There is no file ${path}.`);
+      return text.slice(offset, offset + READ_CHARS);
+    },
+  });
+  const all = { ...shown, read_file: readFile };
+  return { play: (turn) => playTurn(turn, all), readers: ["read_file"] };
+}
 
 /** Returns tools that show their results to the model as another text. Undefined: as they are. */
 function showing(tools: ToolSet, textFor: (text: string) => string | undefined): ToolSet {
@@ -163,13 +155,9 @@ export const arms: readonly Arm[] = [
     word: "value",
     open: (tools) => ({ play: (turn) => playTurn(turn, tools), readers: [] }),
   },
-  capped,
-  offloaded,
-  {
-    name: "reference",
-    word: "reference",
-    open: (tools) => byReference(tools, VARIABLE_TOOLS),
-  },
+  { name: "cap", word: "cap", open: capped },
+  { name: "offload", word: "offload", open: offloaded },
+  { name: "reference", word: "reference", open: (tools) => byReference(tools, VARIABLE_TOOLS) },
   {
     name: "reference, SQL",
     word: "sql",

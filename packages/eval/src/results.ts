@@ -74,22 +74,17 @@ interface ArmRow extends Measures {
 /** Computes all figures of finished cells. They do not depend on the order in which cells were finished. */
 export function summarize(about: About, finished: readonly Cell[]): Results {
   const cells = finished.toSorted((a, b) => keyOf(a).localeCompare(keyOf(b), "en"));
-  const arms = armNames.filter((name) => cells.some(({ arm }) => arm === name));
-  const rows = arms.map((arm) => ({ arm, own: cells.filter((cell) => cell.arm === arm) }));
+  const byArm = Map.groupBy(cells, ({ arm }) => arm);
+  const rows = armNames.flatMap((arm) => {
+    const own = byArm.get(arm);
+    return own === undefined ? [] : [{ arm, own }];
+  });
   return {
     about,
-    arms: rows.map(({ arm, own }) => ({
-      arm,
-      tasks: own.length,
-      ...measuresOf(own),
-    })),
+    arms: rows.map(({ arm, own }) => ({ arm, tasks: own.length, ...measuresOf(own) })),
     families: rows.flatMap(({ arm, own }) =>
-      [...new Set(own.map(({ family }) => family))].map((family) => {
-        const right = measureOf(
-          "right",
-          own.filter((cell) => cell.family === family),
-        );
-        return { family, arm, ...json.compact({ right }) };
+      [...Map.groupBy(own, ({ family }) => family)].map(([family, cells]) => {
+        return { family, arm, ...json.compact({ right: measureOf("right", cells) }) };
       }),
     ),
     cells,

@@ -4,7 +4,7 @@ import {
   useDocumentTheme,
   useHostStyles,
 } from "@modelcontextprotocol/ext-apps/react";
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 import { useAttempt } from "../hooks.ts";
 import { bytesInWords, figure, isShownImage, problemWords } from "../words.ts";
@@ -62,6 +62,8 @@ interface ShownValueProps {
 
 /** Shows a value in the view that suits its type. */
 function ShownValue({ value: read, name }: ShownValueProps) {
+  const values: Json = read.kind === "json" ? read.value : null;
+  const records = useMemo(() => Array.isArray(values) && heldRecords(values), [values]);
   if (read.kind === "bytes") {
     const { mediaType, base64 } = read;
     if (isShownImage(mediaType)) {
@@ -92,25 +94,15 @@ function ShownValue({ value: read, name }: ShownValueProps) {
     );
   }
   const tree = <JsonTree value={read.value} root={`$${name}`} />;
-  if (!Array.isArray(read.value) || read.value.length === 0) return tree;
+  if (records === false || records.count === 0) return tree;
   return (
     <>
       <div className="variables-value">
-        <Elements values={read.value} {...{ name, tree }} />
+        <RecordForms {...{ records, name, tree }} />
       </div>
-      {part(read.value.length, "elements")}
+      {part(records.count, "elements")}
     </>
   );
-}
-
-interface ElementsProps extends Pick<ShownValueProps, "name"> {
-  readonly values: readonly Json[];
-  readonly tree: React.ReactNode;
-}
-
-function Elements({ values, ...rest }: ElementsProps) {
-  const [records] = useState(() => heldRecords(values));
-  return <RecordForms records={records} {...rest} />;
 }
 
 /** The variable that the model asked to show. */

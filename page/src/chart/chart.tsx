@@ -9,9 +9,12 @@ import { Segments } from "../controls.tsx";
 import type { Records } from "../variables/use-records.ts";
 import "./chart.css";
 
+const FORMS = ["Bars", "Line"] as const;
+type Form = (typeof FORMS)[number];
+
 interface ChartProps {
-  /** Bars from zero, where several series stand side by side; or a line for each series. */
-  readonly form: "bar" | "line";
+  /** Bars are from zero, those of several series side by side. Each series has a line of its own. */
+  readonly form: Form;
   /** Text alternative for screen readers. */
   readonly label: string;
   /** One for each place along x. */
@@ -63,11 +66,11 @@ function Chart(props: ChartProps) {
   const [element, fullWidth] = useWidth();
   const [pointed, setPointed] = useState<number>();
   const plotHeight = height - MARGIN.top - MARGIN.bottom;
-  const values = valueScale(series, { height: plotHeight, fromZero: form === "bar" });
+  const values = valueScale(series, { height: plotHeight, fromZero: form === "Bars" });
   const left = Math.max(...values.ticks.map(({ label }) => label.length), 1) * CHAR_WIDTH + 10;
   const width = Math.max(0, fullWidth - left - MARGIN.right);
   const bands = bandScale(labels, width);
-  const scale = form === "bar" || times === undefined ? bands : timeScale(times, width);
+  const scale = form === "Bars" || times === undefined ? bands : timeScale(times, width);
   const at = pointed !== undefined && pointed < labels.length ? pointed : undefined;
   const point = ({ clientX, currentTarget }: PointerEvent) => {
     const x = clientX - currentTarget.getBoundingClientRect().left - left;
@@ -108,9 +111,9 @@ function Chart(props: ChartProps) {
               {series.map(({ name, values: all }, at) => (
                 <path
                   key={name}
-                  className={`chart-${form === "bar" ? "bars" : "line"} chart-series-${at}`}
+                  className={`chart-${form.toLowerCase()} chart-series-${at}`}
                   d={
-                    form === "bar"
+                    form === "Bars"
                       ? barPath(all, bands, values, { at, count: series.length })
                       : linePath(all, scale, values)
                   }
@@ -285,7 +288,7 @@ export interface ChartChoice {
   /** Default: the row numbers. */
   readonly x: string | undefined;
   readonly y: readonly string[];
-  readonly form: "bar" | "line";
+  readonly form: Form;
 }
 
 const MAX_SERIES = 4;
@@ -317,7 +320,7 @@ export function firstChoice(columns: readonly Column[], rows: readonly Row[]): C
   });
   const largest = sizes.reduce((most, { size }) => Math.max(most, size), 0);
   const y = sizes.filter(({ size }) => size * MAX_RATIO >= largest).map(({ name }) => name);
-  const form = rows.length > MAX_BARS ? "line" : "bar";
+  const form = rows.length > MAX_BARS ? "Line" : "Bars";
   return { x: xColumns(columns, rows)[0], y: y.slice(0, MAX_SERIES), form };
 }
 
@@ -435,7 +438,6 @@ export default function RecordsChart({ records, name }: RecordsChartProps) {
 
 /** Height of a chart, and of one among several, in pixels. */
 const HEIGHTS = { alone: 260, among: 190 } as const;
-const FORMS = ["Bars", "Line"] as const;
 
 type ChosenChartProps = RecordsChartProps & { readonly rows: readonly Row[] };
 
@@ -480,8 +482,8 @@ function ChosenChart({ rows, records: { columns }, name }: ChosenChartProps) {
         <Segments
           label="Chart type"
           values={FORMS}
-          value={form === "bar" ? "Bars" : "Line"}
-          onChoose={(next) => setChoice({ ...choice, form: next === "Bars" ? "bar" : "line" })}
+          value={form}
+          onChoose={(next) => setChoice({ ...choice, form: next })}
         />
       </div>
       {groups.map((series) => {

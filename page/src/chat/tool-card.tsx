@@ -21,6 +21,7 @@ import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts"
 import { DiffLines } from "../diff-lines.tsx";
 import { useAttempt } from "../hooks.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
+import { VariableLink } from "../references/variable-link.tsx";
 import { beginningOf, type Session } from "../session.ts";
 import "./tool-card.css";
 import "./approval-table.css";
@@ -285,7 +286,6 @@ function versionAt(
 }
 
 function ToolResult({ part }: { readonly part: ToolPart }): ReactNode {
-  const { open } = useConversation();
   if (part.state === "output-error") return <Said title="Error">{part.errorText}</Said>;
   if (part.state === "output-denied") {
     return <Said title="Denied">{part.approval.reason ?? "A person denied this call."}</Said>;
@@ -299,12 +299,7 @@ function ToolResult({ part }: { readonly part: ToolPart }): ReactNode {
       <h2 className="tool-title">The model was shown</h2>
       {result !== undefined && (
         <p className="tool-handle">
-          <Button
-            className="reference-name"
-            onClick={() => open({ tab: "variables", variable: result.name })}
-          >
-            ${result.name}
-          </Button>
+          <VariableLink name={result.name} />
           <span>
             {result.size === undefined
               ? "shown in full (small result)"

@@ -1,13 +1,13 @@
 import type { UIMessage } from "ai";
 import { type ReactNode, useId } from "react";
 import { useQuery } from "@tanstack/react-query";
-import { Button } from "../controls.tsx";
 import type { Events } from "../../../packages/client/src/react.ts";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import { SentPrompt } from "../meter/meter-panel.tsx";
 import { textsOf } from "../chat/tool-part.ts";
 import type { Chatting } from "../chat/use-chatting.ts";
 import { useConversation } from "../conversation-context.ts";
+import { VariableLink } from "../references/variable-link.tsx";
 import { bytesInWords, figure, plural, problemWords, shortened } from "../words.ts";
 import type { TimedActivity, TimedAttempt } from "../../../packages/client/src/client.ts";
 import "./events-panel.css";
@@ -88,7 +88,6 @@ export function EventsPanel({ events: all, chatting }: EventsPanelProps) {
 
 function Said({ event }: { readonly event: ConversationEvent }) {
   const { type, variable, file, tool, code, reason } = event;
-  const { open } = useConversation();
   const source = tool ?? file?.path;
   const word = wordsOf(type);
   if (variable === undefined) {
@@ -102,10 +101,7 @@ function Said({ event }: { readonly event: ConversationEvent }) {
   const { name, version, bytes } = variable;
   return (
     <>
-      <Button className="reference-name" onClick={() => open({ tab: "variables", variable: name })}>
-        ${name}
-      </Button>{" "}
-      {word}{" "}
+      <VariableLink name={name} /> {word}{" "}
       <span className="events-more">
         {reason === undefined
           ? `v${version}, ${bytesInWords(bytes)}`

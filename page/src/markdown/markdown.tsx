@@ -47,10 +47,10 @@ export const Markdown = memo(function Markdown(props: MarkdownProps) {
   const { text, renderMarked, isValue = false } = props;
   const tokens = tokensOf(text);
   const printer = new Printer(renderMarked, isValue);
-  const printed = printer.blocks(tokens);
+  const printed = printer.all(tokens);
   return (
     <div className="markdown" dir="auto">
-      {printer.isWhole ? printed : new Printer(undefined).blocks(tokens)}
+      {printer.isWhole ? printed : new Printer(undefined).all(tokens)}
     </div>
   );
 });
@@ -64,7 +64,7 @@ function tokensOf(text: string): readonly Token[] {
   }
 }
 
-/** Blocks inside of so many others are shown as their source. */
+/** What is inside of so many others is shown as its source. */
 const MAX_LEVELS = 100;
 
 /** Renders the tokens in order. A mark can begin in one token and end in another. */
@@ -90,25 +90,24 @@ class Printer {
     return !this.#isBroken && this.#open === undefined;
   }
 
-  blocks(tokens: readonly Token[]): ReactNode {
+  /** Renders blocks, or the parts of a line. */
+  all(tokens: readonly Token[] = []): ReactNode {
     if (this.#levels === MAX_LEVELS) return this.#text(tokens.map(({ raw }) => raw).join(""));
     this.#levels++;
-    const blocks = tokens.map((token, key) => this.#block(token as MarkedToken, key));
+    const shown = tokens.map((token, key) => this.#one(token as MarkedToken, key));
     this.#levels--;
-    return blocks;
+    return shown;
   }
 
-  #block(token: MarkedToken, key: number): ReactNode {
+  #one(token: MarkedToken, key: number): ReactNode {
     switch (token.type) {
       case "heading": {
         // The first level is the conversation's title.
         const Heading = `h${Math.min(6, token.depth + 1)}` as "h2";
-        return <Heading key={key}>{this.#inline(token.tokens)}</Heading>;
+        return <Heading key={key}>{this.all(token.tokens)}</Heading>;
       }
       case "paragraph":
-        return <p key={key}>{this.#inline(token.tokens)}</p>;
-      case "text":
-        return <span key={key}>{this.#leaf(token)}</span>;
+        return <p key={key}>{this.all(token.tokens)}</p>;
       case "code":
         return (
           <pre key={key} tabIndex={0}>
@@ -116,17 +115,36 @@ class Printer {
           </pre>
         );
       case "blockquote":
-        return <blockquote key={key}>{this.blocks(token.tokens)}</blockquote>;
+        return <blockquote key={key}>{this.all(token.tokens)}</blockquote>;
       case "list":
         return this.#list(token, key);
       case "table":
         return this.#table(token, key);
       case "hr":
         return <hr key={key} />;
-      case "html":
-        return <p key={key}>{this.#text(token.text)}</p>;
-      default:
+      case "html": {
+        const Html = token.block ? "p" : "span";
+        return <Html key={key}>{this.#text(token.text)}</Html>;
+      }
+      case "strong":
+      case "em":
+      case "del": {
+        const Tag = token.type;
+        return <Tag key={key}>{this.all(token.tokens)}</Tag>;
+      }
+      case "codespan":
+        return <code key={key}>{this.#text(token.text)}</code>;
+      case "br":
+        return <br key={key} />;
+      case "link":
+      case "image":
+        return <span key={key}>{this.#link(token)}</span>;
+      case "space":
+      case "def":
+      case "checkbox":
         return null;
+      default:
+        return <span key={key}>{this.#leaf(token)}</span>;
     }
   }
 
@@ -134,7 +152,7 @@ class Printer {
     const items = token.items.map((item, at) => (
       <li key={at} className={item.task ? "markdown-task" : undefined}>
         {item.task && <input type="checkbox" disabled checked={item.checked === true} readOnly />}
-        {this.blocks(item.tokens)}
+        {this.all(item.tokens)}
       </li>
     ));
     const Tag = (token.ordered ? "ol" : "ul") as "ol";
@@ -162,7 +180,7 @@ class Printer {
             <tr>
               {header.map((cell, at) => (
                 <th key={at} scope="col" style={side(at)}>
-                  {this.#inline(cell.tokens)}
+                  {this.all(cell.tokens)}
                 </th>
               ))}
             </tr>
@@ -172,7 +190,7 @@ class Printer {
               <tr key={index}>
                 {row.map((cell, at) => (
                   <td key={at} style={side(at)} data-value={numbers[at] && cell.text}>
-                    {numbers[at]?.[index] ?? this.#inline(cell.tokens)}
+                    {numbers[at]?.[index] ?? this.all(cell.tokens)}
                   </td>
                 ))}
               </tr>
@@ -183,34 +201,10 @@ class Printer {
     );
   }
 
-  #inline(tokens: readonly Token[] = []): ReactNode[] {
-    return tokens.map((token, key) => this.#span(token as MarkedToken, key));
-  }
-
-  #span(token: MarkedToken, key: number): ReactNode {
-    switch (token.type) {
-      case "strong":
-      case "em":
-      case "del": {
-        const Tag = token.type;
-        return <Tag key={key}>{this.#inline(token.tokens)}</Tag>;
-      }
-      case "codespan":
-        return <code key={key}>{this.#text(token.text)}</code>;
-      case "br":
-        return <br key={key} />;
-      case "link":
-      case "image":
-        return <span key={key}>{this.#link(token)}</span>;
-      default:
-        return <span key={key}>{this.#leaf(token)}</span>;
-    }
-  }
-
   #link({ href, text, tokens }: Tokens.Link | Tokens.Image): ReactNode {
     const address = addressOf(href);
     this.#linked++;
-    const shown = tokens === undefined ? this.#text(text) : this.#inline(tokens);
+    const shown = tokens === undefined ? this.#text(text) : this.all(tokens);
     this.#linked--;
     if (address === undefined) return shown;
     return (
@@ -221,7 +215,7 @@ class Printer {
   }
 
   #leaf(token: MarkedToken): ReactNode {
-    if ("tokens" in token && token.tokens !== undefined) return this.#inline(token.tokens);
+    if ("tokens" in token && token.tokens !== undefined) return this.all(token.tokens);
     // The lexer decodes entities with numbers, which must not make marks.
     const isSame = "text" in token && marksIn(token.text).length === marksIn(token.raw).length;
     return this.#text(isSame ? decoded(token.text) : token.raw);

@@ -29,6 +29,7 @@ import {
 import type { Chunk, Decision, RunData, RunOptions } from "../../../packages/client/src/client.ts";
 import type { PlanView as Plan, RunView } from "../../../packages/plans/src/http/plan-view.ts";
 import type { Json } from "../../../src/value/json.ts";
+import { VariableLink } from "../references/variable-link.tsx";
 import { fieldsOf, InputForm } from "../programs/input-form.tsx";
 import { handleIn } from "../chat/tool-part.ts";
 import { JsonTree } from "../variables/json-tree.tsx";
@@ -409,20 +410,14 @@ function CallDetails({ call }: { readonly call: PlannedCall }) {
 
 /** Shows the output, or the variable that holds it. */
 function CallOutput({ output }: { readonly output: NonNullable<PlannedCall["output"]> | null }) {
-  const { open } = useConversation();
-  const { name, size, preview, visibility } = handleIn(output) ?? {};
+  const { name = "", size, preview, visibility } = handleIn(output) ?? {};
   // An output can have more fields than those of a handle. Then all are shown.
   const about = size ?? visibility;
   if (about === undefined) return <JsonTree value={output} />;
   return (
     <>
       <p className="plans-output">
-        <Button
-          className="reference-name"
-          onClick={() => open({ tab: "variables", variable: name })}
-        >
-          ${name}
-        </Button>
+        <VariableLink name={name} />
         <span>{about}</span>
       </p>
       {preview !== undefined && <Code label="Preview">{preview}</Code>}

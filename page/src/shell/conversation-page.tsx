@@ -57,19 +57,8 @@ export function ConversationPage(props: ConversationPageProps) {
   const waiting = useWaiting(messages, events.events, onWaiting);
   const [view, open] = useView();
   useNewPlans(events, loaded.exists, open);
-  const { events: known } = events;
-  const agents = { described, agent, setAgent };
-  const value = {
-    session,
-    exists,
-    onBegin,
-    ...agents,
-    variables,
-    events: known,
-    waiting,
-    view,
-    open,
-  };
+  const given = { session, exists, onBegin, described, agent, setAgent };
+  const value = { ...given, variables, events: events.events, waiting, view, open };
   const context = useMemo(() => value, Object.values(value));
   const panels: Readonly<Record<SideTab, React.ReactNode>> = {
     variables: <VariablesPanel />,

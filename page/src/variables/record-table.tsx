@@ -39,6 +39,11 @@ const ROW_HEIGHT = 32;
 /** Maximum rows that sorting loads by itself. */
 const MAX_FETCHED = 5_000;
 
+/** True for an array that is small enough to load completely. */
+function mayBeWhole({ bytes, count }: Records): boolean {
+  return bytes <= 16_777_216 && count <= 100_000;
+}
+
 /** A virtual table. Renders and loads visible rows only. */
 function RecordTable({ records, name }: RecordTableProps) {
   const [isWide, setWide] = useState(false);
@@ -71,9 +76,10 @@ type Order = ReturnType<typeof useOrder>;
 function useOrder(records: Records, name: string) {
   const [filter, setFilter] = useState("");
   const [sorting, setSorting] = useState<Sorting>();
-  const { count, rows, isWhole, mayBeWhole, need } = records;
+  const { count, rows, need } = records;
+  const isWhole = rows.length >= count;
   const isChanged = sorting !== undefined || filter.trim() !== "";
-  const isSmall = mayBeWhole && count <= MAX_FETCHED;
+  const isSmall = mayBeWhole(records) && count <= MAX_FETCHED;
   const isAsked = isChanged && !isSmall && !isWhole;
   const sql = isAsked ? findingQuery(name, records.columns, { filter, sorting }) : undefined;
   const found = useFound(records, sql);
@@ -139,7 +145,7 @@ interface TableToolsProps extends Pick<RecordTableProps, "records"> {
 /** The filter, and the number of rows found. */
 function TableTools({ records, order, onWide }: TableToolsProps) {
   const { filter, setFilter, shown, isSearching, isOfPart } = order;
-  const { count, rows, bytes, columns, mayBeWhole, need } = records;
+  const { count, rows, bytes, columns, need } = records;
   const of = figure(isOfPart ? rows.length : count);
   const found = shown === undefined ? `${of} rows` : `${figure(shown.length)} of ${of} rows`;
   const words = columns.length < MAX_COLUMNS ? found : `${found}, the first ${MAX_COLUMNS} columns`;
@@ -165,7 +171,7 @@ function TableTools({ records, order, onWide }: TableToolsProps) {
       {isOfPart && (
         <p className="variables-hint">
           Sorts and filters the {figure(rows.length)} loaded rows of {figure(count)}.{" "}
-          {mayBeWhole ? (
+          {mayBeWhole(records) ? (
             <Button className="link-button" onClick={() => need(0, count)}>
               Load all, {bytesInWords(bytes)}
             </Button>
@@ -361,7 +367,6 @@ export function RecordForms({ records, name, label = "Shown as", tree }: RecordF
 /** Records that are completely in memory. */
 export function heldRecords(values: readonly Row["value"][]): Records {
   const rows = values.map((value, index) => ({ index, value }));
-  const whole = { isWhole: true, mayBeWhole: true, need: () => undefined };
-  const columns = columnsOf(rows);
-  return { ...whole, count: rows.length, bytes: 0, columns, rows, at: (index) => rows[index] };
+  const whole = { count: rows.length, bytes: 0, columns: columnsOf(rows), need: () => undefined };
+  return { ...whole, rows, at: (index) => rows[index] };
 }

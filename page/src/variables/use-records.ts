@@ -16,9 +16,6 @@ export interface Records {
   /** Loaded rows, in order. */
   readonly rows: readonly Row[];
   readonly at: (index: number) => Row | undefined;
-  readonly isWhole: boolean;
-  /** True if the array is small enough to load completely. */
-  readonly mayBeWhole: boolean;
   readonly error?: unknown;
   /** Runs a query over the whole array. Absent for records that are in memory. */
   readonly query?: (sql: string) => Promise<readonly { readonly at?: Json }[]>;
@@ -32,9 +29,6 @@ export interface Records {
 /** Approximate bytes per request. */
 const PAGE_BYTES = 131_072;
 const MAX_PAGE_ROWS = 200;
-/** Maximum bytes of an array that is loaded completely. */
-const MAX_WHOLE_BYTES = 16_777_216;
-const MAX_WHOLE_ROWS = 100_000;
 
 /** Consecutive pages loaded by one request. */
 interface Run {
@@ -87,8 +81,6 @@ export function useRecords(info: VariableInfo): Records {
     columns,
     rows,
     at: (index) => byIndex.get(index),
-    isWhole: rows.length >= count,
-    mayBeWhole: bytes <= MAX_WHOLE_BYTES && count <= MAX_WHOLE_ROWS,
     ...(error === undefined ? {} : { error }),
     need,
     query,

@@ -285,10 +285,6 @@ function VariableSettings({ info, onDone }: InfoProps & { readonly onDone: () =>
   );
 }
 
-interface InfoProps {
-  readonly info: VariableInfo;
-}
-
 /** Longer values are not compared. */
 const MAX_COMPARED_CHARS = 200_000;
 /** Settings may keep more; of those, the newest are listed. */

@@ -1,7 +1,7 @@
 import type { Instructions, ModelMessage, PrepareStepFunction, ToolResultPart, ToolSet } from "ai";
 import { VariableList, toolOutputs, guides, type wraps } from "../../../../src/internal-tool.ts";
 import { Taint, type VariableStore, json, summaries } from "../../../../src/internal.ts";
-import type { ToolPolicy, VariableInfo } from "../../../../src/runtime.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
 
 export type InstructionStyle = guides.InstructionStyle;
 
@@ -34,22 +34,14 @@ export function withGuide(
   return [...messages, { role: "system", content: guide }];
 }
 
-/** The variables in the list, and its format. */
+/** The variables in the list, and its format; `policies`: which tools' results in the messages are untrusted. */
 export interface ListingOptions<
   Tools extends ToolSet = ToolSet,
   Context extends Record<string, unknown> = Record<string, unknown>,
-> {
-  readonly store: VariableStore;
+> extends Pick<wraps.WrapOptions, "store" | "syntaxes" | "taint" | "untrusted" | "policies"> {
   /** Also prepares each step. It does not see the lists. */
   readonly prepareStep?: PrepareStepFunction<Tools, Context> | undefined;
   readonly instructionStyle?: guides.InstructionStyle;
-  /** How the model writes references; see `WrapOptions`. */
-  readonly syntaxes?: wraps.WrapOptions["syntaxes"];
-  /** Becomes tainted when the messages or the list show untrusted data; see `WrapOptions`. */
-  readonly taint?: Taint;
-  readonly untrusted?: "show" | "hide";
-  /** Determines which tools' results in the messages are untrusted; see `WrapOptions`. */
-  readonly policies?: Readonly<Record<string, ToolPolicy>>;
 }
 
 /** Returns a `prepareStep` that lists the current variables in each step. */

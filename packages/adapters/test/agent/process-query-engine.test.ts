@@ -15,13 +15,6 @@ const pathOf = (module: string) =>
   fileURLToPath(new URL(`../../src/agent/${module}`, import.meta.url).href);
 const file = pathOf("query-process.ts");
 
-async function withRows() {
-  const store = new MemoryStore();
-  const rows = Array.from({ length: 10_000 }, (_, id) => ({ id, same: 1 }));
-  await store.save({ name: "rows", value: rows });
-  return store;
-}
-
 /** Each search finds all rows, which the plan does not show: takes hours. */
 const HOURS =
   "SELECT count(*) AS n FROM rows a JOIN rows b ON a.same = b.same JOIN rows c ON b.same = c.same";
@@ -30,7 +23,9 @@ it(
   "ends a query that would run for hours, while others go on, and runs the next one",
   slow,
   async () => {
-    const store = await withRows();
+    const store = new MemoryStore();
+    const rows = Array.from({ length: 10_000 }, (_, id) => ({ id, same: 1 }));
+    await store.save({ name: "rows", value: rows });
     const databases = new QueryDatabases(queryProcess(file, 5_000));
     const query = (sql: string) => runQuery(sql, accessTo(store, databases));
     expect((await query("SELECT count(*) AS n FROM rows")).records).toBe('[{"n":10000}]');
