@@ -138,7 +138,7 @@ function unescaped(written: string): string {
   }
 }
 
-const TYPES = ["string", "number", "integer", "boolean", "null", "array", "object"] as const;
+export const TYPES = ["string", "number", "integer", "boolean", "null", "array", "object"] as const;
 export type TypeName = (typeof TYPES)[number];
 
 /**

@@ -16,6 +16,7 @@ import {
   LIST_KEYWORDS,
   NAMED_SCHEMA_KEYWORDS,
   schemaAtPointer,
+  TYPES,
 } from "./json-schema.ts";
 import type { RuntimeTool } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";
@@ -356,14 +357,11 @@ function unlessEmpty<Item>(items: readonly Item[] | undefined): readonly Item[] 
   return items?.length === 0 ? undefined : items;
 }
 
-const TYPES: ReadonlySet<unknown> = new Set(
-  "string number integer boolean array object null".split(" "),
-);
-
 /** Returns nothing if one of the types is unknown, such as `any`. */
 function readType(held: unknown): unknown {
   const types = uniqueIn([held].flat()) ?? [];
-  if (types.length === 0 || !types.every((type) => TYPES.has(type))) return undefined;
+  if (types.length === 0 || !types.every((type) => TYPES.some((one) => one === type)))
+    return undefined;
   return types.length === 1 ? types[0] : types;
 }
 

@@ -817,6 +817,13 @@ export function saveAt(saving: Saving, options: WrapOptions): StagedWrites<Saved
   const kept = keptWrite(first, { call, places, value: jsonOf(write.value) }, store);
   const isKept = (one: Write | undefined) => kept !== undefined && one?.name === kept.name;
   const path = places[0]?.path ?? [];
+  // For a result that exceeds the quota.
+  const refused = (error: unknown): Saved => {
+    const output = notKept(first, messageOf(error), hidesUntrusted);
+    if ("untrusted" in output) taint?.add();
+    const { visibility = "model" } = first;
+    return { output, ...(visibility === "model" ? {} : { shown: { visibility } }) };
+  };
   return {
     store,
     writes: kept === undefined ? own : [...(places.length === 0 ? [] : own), kept],
@@ -842,21 +849,13 @@ export function saveAt(saving: Saving, options: WrapOptions): StagedWrites<Saved
     onRefused: (error, current) => {
       const isTooLarge = codeOf(error) === "limit_exceeded";
       if (isTooLarge && isKept(current.at(-1))) return { writes: own };
-      if (isTooLarge) return { result: () => refusedOf(first, error, options) };
+      if (isTooLarge) return { result: () => refused(error) };
       // The reason why a write does not fit tells of the current value.
       throw places.some(({ name }) => isGuarded(name, store))
         ? new ByrefError(codeOf(error), "The result does not fit into the guarded variable.")
         : error;
     },
   };
-}
-
-/** Returns the output for a result that exceeds the quota. */
-function refusedOf(write: Write, error: unknown, { untrusted, taint }: WrapOptions): Saved {
-  const output = notKept(write, messageOf(error), untrusted === "hide");
-  if ("untrusted" in output) taint?.add();
-  const { visibility = "model" } = write;
-  return { output, ...(visibility === "model" ? {} : { shown: { visibility } }) };
 }
 
 /** Writes that are saved together, or none of them. */

@@ -185,7 +185,9 @@ function handleOf(
   { value, path }: { readonly value: Json | undefined; readonly path: Path },
 ): Handle {
   const { name, type, count, bytes, chars, shape, preview } = info;
-  const cost = type === "bytes" ? {} : { tokens: tokensIn(chars) };
+  // Rounded to two digits, because it is an estimate.
+  const tokens = Number((chars / CHARS_PER_TOKEN).toPrecision(2));
+  const cost = type === "bytes" ? {} : { tokens };
   const place = `$${name}${formatPath(path)}`;
   const paths = tryPaths(info).map(({ path: inner, type: innerType }) => {
     const typed = innerType === undefined ? "" : `: ${innerType}`;
@@ -204,11 +206,6 @@ function handleOf(
   while (excess() > 0 && paths.length > 0) paths.pop();
   if (excess() > 0) handle.shape = previewOf(shape, Math.max(shape.length - excess() * 2, 20));
   return handle;
-}
-
-/** Rounded to two digits, because it is an estimate. */
-function tokensIn(chars: number): number {
-  return Number((chars / CHARS_PER_TOKEN).toPrecision(2));
 }
 
 /** An estimate: tokenizers differ. English text and JSON have 3 to 5. */
@@ -393,13 +390,8 @@ const ID_LIKE = /^(?:_?id|key|uuid|slug|code|name|symbol)$|(?:_id|Id)$/u;
 /** Paths that a handle suggests. */
 const MAX_PATHS = 4;
 
-/** Lists plain keys, which need no quotes, first. */
+/** Lists plain keys, which need no quotes, first. A reference cannot contain a key that is too long or has a line break. */
 function keysOf(all: Iterable<string>): readonly string[] {
-  const keys = [...all].filter(isWritable);
+  const keys = [...all].filter((key) => key.length <= limits.maxNameChars && !/[\n\r]/.test(key));
   return [...keys.filter(isPlainKey), ...keys.filter((key) => !isPlainKey(key))];
-}
-
-/** False for a key that a reference cannot contain: it is too long or has a line break. */
-function isWritable(key: string): boolean {
-  return key.length <= limits.maxNameChars && !key.includes("\n") && !key.includes("\r");
 }

@@ -160,15 +160,6 @@ function modelAccess(
   };
 }
 
-/** Finds the records to edit with the engine of queries, within its limits. */
-function recordEdits(options: QueryToolOptions): editedValues.RecordEdits {
-  return {
-    resolve: (edits, { target, context }) =>
-      resolvedChanges(edits, { target, context, ...options }),
-    tablesIn: (where, syntaxes) => tablesIn(statementFor(where, NOWHERE), syntaxes).slice(1),
-  };
-}
-
 interface Editing extends QueryToolOptions {
   readonly target: targets.Target;
   readonly context: runtimeTools.RuntimeToolContext;
@@ -296,6 +287,11 @@ function noRecords(target: targets.Target): ByrefError {
   return new ByrefError("bad_value", message);
 }
 
+/** Records to edit are found by the engine of queries, within its limits. */
 export function queryTools(options: QueryToolOptions): toolboxes.QueryTools {
-  return { query: queryTool(options), records: recordEdits(options) };
+  const records: editedValues.RecordEdits = {
+    resolve: (edits, of) => resolvedChanges(edits, { ...of, ...options }),
+    tablesIn: (where, syntaxes) => tablesIn(statementFor(where, NOWHERE), syntaxes).slice(1),
+  };
+  return { query: queryTool(options), records };
 }

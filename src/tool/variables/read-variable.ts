@@ -290,7 +290,12 @@ const LEFT_OUT = `left out: you see the newest ${limits.maxShownImages} that you
 async function imageIn(output: JsonObject, store: Variables): Promise<ModelOutput> {
   const target = targetIn(String(output.reference));
   const info = store.info(target.name);
-  if (info === undefined || !isSame(info, output)) return imageLeftOut(output);
+  // A version is not enough: versions restart when a variable is deleted.
+  const isSame =
+    info?.version === output.version &&
+    info?.updatedAt === output.updatedAt &&
+    info?.trusted === output.trusted;
+  if (info === undefined || !isSame) return imageLeftOut(output);
   const picture = await pictureAt(info, target, store);
   if (picture === undefined || !isShowable(info, picture)) return imageLeftOut(output);
   const { data } = picture;
@@ -317,9 +322,4 @@ async function pictureAt(info: VariableInfo, target: Target, store: Variables) {
 
 function imageLeftOut(output: JsonObject): ModelOutput {
   return { type: "json", value: withoutImage(output) };
-}
-
-/** A version is not enough: versions restart when a variable is deleted. */
-function isSame({ version, updatedAt, trusted }: VariableInfo, output: JsonObject): boolean {
-  return version === output.version && updatedAt === output.updatedAt && trusted === output.trusted;
 }
