@@ -112,10 +112,11 @@ export async function wrapTools(
   tools: ToolSet,
   options: WrapOptions,
 ): Promise<ReadonlyMap<string, WrappedTool>> {
-  const wrapped = await Promise.all(
-    Object.entries(tools).map(([name, tool]) => wrapTool(name, tool, options)),
-  );
-  return new Map(wrapped.map((tool) => [tool.name, tool]));
+  return byName(Object.entries(tools).map(([name, tool]) => wrapTool(name, tool, options)));
+}
+
+async function byName(tools: readonly Promise<WrappedTool>[]) {
+  return new Map((await Promise.all(tools)).map((tool) => [tool.name, tool]));
 }
 
 /** Wraps a tool. Calls fail with `unknown_tool` if the provider executes it or it has no `execute`. */
@@ -143,8 +144,7 @@ export async function wrapRuntimeTools(
   tools: readonly RuntimeTool[],
   options: WrapOptions,
 ): Promise<ReadonlyMap<string, WrappedTool>> {
-  const wrapped = await Promise.all(tools.map((tool) => wrapRuntimeTool(tool, options)));
-  return new Map(wrapped.map((tool) => [tool.name, tool]));
+  return byName(tools.map((tool) => wrapRuntimeTool(tool, options)));
 }
 
 /** Wraps one of the runtime's own tools. */

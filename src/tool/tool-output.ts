@@ -292,16 +292,12 @@ export function keptWrite(
   return isShown ? undefined : { ...write, name: keepAs, visibility, pinned: true };
 }
 
-/** Returns a value that is in memory. */
+/** Returns a value that is in memory; streamed records, if there are few. */
 export function jsonOf(value: Json | Content | undefined): Json | undefined {
-  return value instanceof Content ? smallValueIn(value) : value;
-}
-
-/** Returns the value if all of it is in memory; for streamed records, if there are few. */
-function smallValueIn(content: Content): Json | undefined {
-  const { about, body } = content;
+  if (!(value instanceof Content)) return value;
+  const { about, body } = value;
   const isSmall = about.mediaType === RECORDS_TYPE && about.chars <= limits.maxBlockChars;
-  return isSmall && typeof body === "string" ? parseRecords(body) : valueIn(content);
+  return isSmall && typeof body === "string" ? parseRecords(body) : valueIn(value);
 }
 
 // The paths that a handle suggests.

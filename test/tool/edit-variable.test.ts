@@ -255,6 +255,8 @@ describe("edit_variable", () => {
         ["page", { find: "Ann S", replace: "!" }],
         ["page", { find: "nne Secret", replace: "!" }],
         ["doc", { op: "copy", from: "/x/nope", path: "/y" }],
+        ["doc", { op: "test", path: "/x/name", value: "Ann Secret." }],
+        ["doc", { op: "test", path: "", value: { a: 1, x: { name: "Ann" } } }],
       ] as const) {
         const store = await sealedStore();
         await store.save({ name: "doc", value: { a: 1 } });

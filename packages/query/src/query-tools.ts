@@ -229,10 +229,12 @@ async function searchFor(where: string, editing: Editing): Promise<FindRecords> 
   const digest = await toolInputs.digestOf(where);
   return async (changed) => {
     let isNeeded = true;
-    const replacing = changed && {
-      ...replacingBy(target, changed),
-      isNeeded: () => isNeeded,
+    const read: sequences.ReadTarget = async (_store, { path }) => {
+      const reading = readPath(changed ?? null, path.slice(target.path.length), new Work());
+      return reading.found ? reading.value : null;
     };
+    const key = `${target.name} ${crypto.randomUUID()}`;
+    const replacing = changed && { key, read, isNeeded: () => isNeeded };
     try {
       const result = await query(replacing);
       onQuery?.({ variables: result.variables, digest });
@@ -260,14 +262,6 @@ function statementFor(where: string, { name, path }: targets.Target): string {
   // The records have a name as in `FROM $name.path`.
   const alias = last === undefined || !/^\w+$/.test(last.key) ? name : last.key;
   return `SELECT "${POSITION}" AS at FROM "${alias}" WHERE (\n${where}\n)`;
-}
-
-function replacingBy(target: targets.Target, value: readonly Json[]) {
-  const read: sequences.ReadTarget = async (_store, { path }) => {
-    const reading = readPath(value, path.slice(target.path.length), new Work());
-    return reading.found ? reading.value : null;
-  };
-  return { key: `${target.name} ${crypto.randomUUID()}`, read };
 }
 
 function positionsIn({ records }: QueryResult): readonly number[] {
