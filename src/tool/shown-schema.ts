@@ -306,7 +306,6 @@ const isText = (held: unknown) => typeof held === "string";
 const isNumber = (held: unknown) => typeof held === "number";
 const isPositive = (held: unknown) => isNumber(held) && Number(held) > 0;
 const isCount = (held: unknown) => Number.isSafeInteger(held) && Number(held) >= 0;
-const isFlag = (held: unknown) => typeof held === "boolean";
 
 function keywords(names: string, read: Read): readonly (readonly [string, Read])[] {
   return names.split(" ").map((name) => [name, read]);
@@ -321,7 +320,6 @@ const READERS: ReadonlyMap<string, Read> = new Map([
   ...keywords("minimum maximum exclusiveMinimum exclusiveMaximum", onlyIf(isNumber)),
   ...keywords("multipleOf", onlyIf(isPositive)),
   ...keywords("minLength maxLength minItems maxItems minProperties maxProperties", onlyIf(isCount)),
-  ...keywords("deprecated readOnly writeOnly", onlyIf(isFlag)),
   ...keywords("enum examples", onlyIf(Array.isArray)),
   ...keywords("default", (held) => held),
   ...keywords("required", (held) => uniqueIn(held)?.filter(isText)),

@@ -61,17 +61,14 @@ export function editVariable(records?: RecordEdits): RuntimeTool {
     offeredFrom: "text",
     unlisted: ["saveAs"],
     writes: ["name", "saveAs"],
+    // The edits may not be valid.
     reads: ({ edits }, syntaxes) =>
-      conditionsIn(edits).flatMap((where) => records?.tablesIn(where, syntaxes) ?? []),
+      listedEdits(edits).flatMap((one) => {
+        const where = isObject(one) ? one["where"] : undefined;
+        return typeof where === "string" ? (records?.tablesIn(where, syntaxes) ?? []) : [];
+      }),
     execute: (input, context) => edit(input, context, records),
   });
-}
-
-/** Returns the conditions of edits that may not be valid. */
-function conditionsIn(edits: unknown): readonly string[] {
-  return listedEdits(edits).flatMap((one) =>
-    isObject(one) && typeof one["where"] === "string" ? one["where"] : [],
-  );
 }
 
 async function edit(

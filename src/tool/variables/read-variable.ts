@@ -44,10 +44,11 @@ export const readVariable = runtimeTool({
     const info = readable(store, target.name);
     const untrusted = !info.trusted;
     if (info.type === "bytes") {
-      return {
-        output: isShowable(info, info) ? aboutImage(info, target, info) : aboutBytes(info),
-        untrusted,
-      };
+      if (isShowable(info, info)) return { output: aboutImage(info, target, info), untrusted };
+      const { name: own, type, bytes } = info;
+      const note = "Bytes cannot be read as text; pass the reference to a tool.";
+      const mediaType = clip(info.mediaType, 200);
+      return { output: { reference: `$${own}`, type, bytes, mediaType, note }, untrusted };
     }
     const part = await partAt(store, target);
     const request: ReadRequest = { target, offset, limit };
@@ -64,11 +65,6 @@ export const readVariable = runtimeTool({
   },
   toModelOutput: (output, store) => (isImage(output) ? imageIn(output, store) : undefined),
 });
-
-function aboutBytes({ name, type, bytes, mediaType }: VariableInfo): Json {
-  const note = "Bytes cannot be read as text; pass the reference to a tool.";
-  return { reference: `$${name}`, type, bytes, mediaType: clip(mediaType, 200), note };
-}
 
 interface ReadRequest {
   readonly target: Target;
