@@ -184,7 +184,7 @@ export function withNumbers(
 function thawed(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Object.isFrozen(value)) return copyJson(value);
-  if (!isPlain(value)) return value;
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return value;
   for (const [key, inner] of Object.entries(value)) {
     const own = thawed(inner);
     if (own !== inner) Reflect.defineProperty(value, key, { ...OWN_PROPERTY, value: own });
@@ -193,10 +193,6 @@ function thawed(value: unknown): unknown {
 }
 
 const OWN_PROPERTY = { configurable: true, enumerable: true, writable: true };
-
-function isPlain(value: object): boolean {
-  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
-}
 
 /**
  * Returns SHA-256 of the input as JSON with sorted keys, as its first 32 hexadecimal digits. A large input

@@ -3,14 +3,7 @@ import type { Unresolved } from "../reference/expand.ts";
 import { Content, describeValue, RECORDS_TYPE, valueIn } from "../store/bytes/content.ts";
 import type { AutomaticName, Variables, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
-import {
-  isJsonArray,
-  isJsonObject,
-  isObject,
-  type Json,
-  type JsonObject,
-  plainJson,
-} from "../value/json.ts";
+import { isJsonArray, isJsonObject, isObject, type Json, plainJson } from "../value/json.ts";
 import { formatPath, isPlainKey, type Path } from "../value/path.ts";
 import { previewOf } from "../value/preview.ts";
 import { isShortJson } from "../value/strict-json.ts";
@@ -193,7 +186,9 @@ function handleOf(
     const typed = innerType === undefined ? "" : `: ${innerType}`;
     return `${place}${formatPath(inner)}${typed}`;
   });
-  const begun = firstRecord(value) ?? value ?? preview;
+  // The other records of an array are similar: the shape has their keys, and the count their number.
+  const [first] = value !== undefined && isJsonArray(value) ? value : [];
+  const begun = first !== undefined && isJsonObject(first) ? first : (value ?? preview);
   const most = Math.max(MAX_SHOWN_CHARS - shape.length, MIN_PREVIEW_CHARS);
   const start = preview.length <= most ? preview : previewOf(begun, most);
   const handle = { $var: name, type, count, bytes, ...cost, shape, preview: start, try: paths };
@@ -210,15 +205,6 @@ function handleOf(
 
 /** An estimate: tokenizers differ. English text and JSON have 3 to 5. */
 export const CHARS_PER_TOKEN = 4;
-
-/**
- * Returns the first record of an array. The others are similar: the shape has their keys, and the count their
- * number.
- */
-function firstRecord(value: Json | undefined): JsonObject | undefined {
-  const [first] = value !== undefined && isJsonArray(value) ? value : [];
-  return first !== undefined && isJsonObject(first) ? first : undefined;
-}
 
 /** A handle is sent again with each call. The longer the shape is, which has the keys, the shorter the preview. */
 const MAX_SHOWN_CHARS = 120;
