@@ -275,12 +275,9 @@ describe("edit_variable", () => {
     it("refuses secrets", async () => {
       const store = await sealedStore();
       const edits = [{ find: "X", replace: "$key" }];
-      expect(await refused(store, { name: "page", edits, saveAs: "p2" })).toMatchObject({
-        code: "variable_secret",
-      });
-      expect(await refused(store, { name: "key", edits })).toMatchObject({
-        code: "variable_secret",
-      });
+      const code = "variable_secret";
+      expect(await refused(store, { name: "page", edits, saveAs: "p2" })).toMatchObject({ code });
+      expect(await refused(store, { name: "key", edits })).toMatchObject({ code });
     });
   });
 
