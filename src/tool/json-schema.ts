@@ -92,7 +92,10 @@ export function foldSchema<Result>(
     const { $ref, allOf = [] } = one;
     const target = $ref === undefined ? [] : [inner(schemaAtPointer($ref, root))];
     if (target.includes(undefined)) return undefined;
-    const groups = alternativesIn(one).map((group) => group.map(inner).filter(isKnown));
+    // A value fits at least one schema of each group.
+    const { anyOf = [], oneOf = [], then: met = true, else: unmet = true } = one;
+    const all = [anyOf, oneOf, one.if === undefined ? [] : [met, unmet]];
+    const groups = all.map((group) => group.map(inner).filter(isKnown));
     const parts = [...target, ...allOf.map(inner)].filter(isKnown);
     const alternatives = groups.filter(({ length }) => length > 0).map((group) => fold.any(group));
     const result = fold.all([fold.own(one), ...parts, ...alternatives]);
@@ -104,13 +107,6 @@ export function foldSchema<Result>(
 
 function isKnown<Result>(result: Result | undefined): result is Result {
   return result !== undefined;
-}
-
-/** Returns groups of alternatives. A value fits at least one schema of each group. */
-function alternativesIn(schema: JSONSchema7): readonly (readonly Definition[])[] {
-  const { anyOf = [], oneOf = [] } = schema;
-  const { then: met = true, else: unmet = true } = schema;
-  return [anyOf, oneOf, schema.if === undefined ? [] : [met, unmet]];
 }
 
 /** A pointer to a definition. */
@@ -138,7 +134,7 @@ function unescaped(written: string): string {
   }
 }
 
-const TYPES = ["string", "number", "integer", "boolean", "null", "array", "object"] as const;
+export const TYPES = ["string", "number", "integer", "boolean", "null", "array", "object"] as const;
 export type TypeName = (typeof TYPES)[number];
 
 /**

@@ -97,7 +97,9 @@ export function saveTargetIn(text: string, prefix = "$"): SaveTarget {
     throw new ByrefError("bad_alternatives", `${text} mixes || and &&; use one of them.`);
   }
   const places = text.split(/\|\||&&/).map((part) => placeIn(part.trim(), prefix));
-  for (const place of places) requireWritable(place);
+  const own = places.find(({ name }) => name === "input");
+  if (own !== undefined)
+    throw new ByrefError("bad_name", `${own.source} is the caller's input; choose another name.`);
   const operator = operators.has("||") ? "first" : "all";
   return { operator, places };
 }
@@ -116,12 +118,6 @@ function placeOf(text: string): Place | undefined {
   const whole = wholeReference(text, syntaxes);
   const isPlace = whole?.reference.path.every((step) => "key" in step || "index" in step);
   return whole && isPlace === true ? { ...whole.reference, source: text } : undefined;
-}
-
-function requireWritable({ name, source }: Place): void {
-  if (name !== "input") return;
-  const message = `${source} is the caller's input; choose another name.`;
-  throw new ByrefError("bad_name", message);
 }
 
 /** Returns the places to write: for `||`, the one that the tool names in any spelling, or the first. */

@@ -16,6 +16,7 @@ import {
   LIST_KEYWORDS,
   NAMED_SCHEMA_KEYWORDS,
   schemaAtPointer,
+  TYPES,
 } from "./json-schema.ts";
 import type { RuntimeTool } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";
@@ -305,7 +306,6 @@ const isText = (held: unknown) => typeof held === "string";
 const isNumber = (held: unknown) => typeof held === "number";
 const isPositive = (held: unknown) => isNumber(held) && Number(held) > 0;
 const isCount = (held: unknown) => Number.isSafeInteger(held) && Number(held) >= 0;
-const isFlag = (held: unknown) => typeof held === "boolean";
 
 function keywords(names: string, read: Read): readonly (readonly [string, Read])[] {
   return names.split(" ").map((name) => [name, read]);
@@ -320,7 +320,6 @@ const READERS: ReadonlyMap<string, Read> = new Map([
   ...keywords("minimum maximum exclusiveMinimum exclusiveMaximum", onlyIf(isNumber)),
   ...keywords("multipleOf", onlyIf(isPositive)),
   ...keywords("minLength maxLength minItems maxItems minProperties maxProperties", onlyIf(isCount)),
-  ...keywords("deprecated readOnly writeOnly", onlyIf(isFlag)),
   ...keywords("enum examples", onlyIf(Array.isArray)),
   ...keywords("default", (held) => held),
   ...keywords("required", (held) => uniqueIn(held)?.filter(isText)),
@@ -356,14 +355,11 @@ function unlessEmpty<Item>(items: readonly Item[] | undefined): readonly Item[] 
   return items?.length === 0 ? undefined : items;
 }
 
-const TYPES: ReadonlySet<unknown> = new Set(
-  "string number integer boolean array object null".split(" "),
-);
-
 /** Returns nothing if one of the types is unknown, such as `any`. */
 function readType(held: unknown): unknown {
   const types = uniqueIn([held].flat()) ?? [];
-  if (types.length === 0 || !types.every((type) => TYPES.has(type))) return undefined;
+  if (types.length === 0 || !types.every((type) => TYPES.some((one) => one === type)))
+    return undefined;
   return types.length === 1 ? types[0] : types;
 }
 

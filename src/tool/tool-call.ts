@@ -69,6 +69,7 @@ import {
   digestOf,
   jsonSchemaOf,
   KeptInput,
+  misfitHint,
   withNumbers,
   withoutQuotes,
 } from "./tool-input.ts";
@@ -111,10 +112,11 @@ export async function wrapTools(
   tools: ToolSet,
   options: WrapOptions,
 ): Promise<ReadonlyMap<string, WrappedTool>> {
-  const wrapped = await Promise.all(
-    Object.entries(tools).map(([name, tool]) => wrapTool(name, tool, options)),
-  );
-  return new Map(wrapped.map((tool) => [tool.name, tool]));
+  return byName(Object.entries(tools).map(([name, tool]) => wrapTool(name, tool, options)));
+}
+
+async function byName(tools: readonly Promise<WrappedTool>[]) {
+  return new Map((await Promise.all(tools)).map((tool) => [tool.name, tool]));
 }
 
 /** Wraps a tool. Calls fail with `unknown_tool` if the provider executes it or it has no `execute`. */
@@ -142,8 +144,7 @@ export async function wrapRuntimeTools(
   tools: readonly RuntimeTool[],
   options: WrapOptions,
 ): Promise<ReadonlyMap<string, WrappedTool>> {
-  const wrapped = await Promise.all(tools.map((tool) => wrapRuntimeTool(tool, options)));
-  return new Map(wrapped.map((tool) => [tool.name, tool]));
+  return byName(tools.map((tool) => wrapRuntimeTool(tool, options)));
 }
 
 /** Wraps one of the runtime's own tools. */
@@ -415,8 +416,9 @@ async function agentInput(
   const { value, unresolved } = resolved;
   if (references.values.length === 0) kept.value = value;
   const isReadonly = options.readonlyTools?.includes(name) ?? false;
+  const hint = () => misfitHint({ written, value, unresolved }, options);
   const given = withNumbers(value, schema, policies?.[name]?.numbers);
-  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly });
+  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
   return { ...resolved, checked };
 }
 
@@ -817,6 +819,13 @@ export function saveAt(saving: Saving, options: WrapOptions): StagedWrites<Saved
   const kept = keptWrite(first, { call, places, value: jsonOf(write.value) }, store);
   const isKept = (one: Write | undefined) => kept !== undefined && one?.name === kept.name;
   const path = places[0]?.path ?? [];
+  // For a result that exceeds the quota.
+  const refused = (error: unknown): Saved => {
+    const output = notKept(first, messageOf(error), hidesUntrusted);
+    if ("untrusted" in output) taint?.add();
+    const { visibility = "model" } = first;
+    return { output, ...(visibility === "model" ? {} : { shown: { visibility } }) };
+  };
   return {
     store,
     writes: kept === undefined ? own : [...(places.length === 0 ? [] : own), kept],
@@ -842,21 +851,13 @@ export function saveAt(saving: Saving, options: WrapOptions): StagedWrites<Saved
     onRefused: (error, current) => {
       const isTooLarge = codeOf(error) === "limit_exceeded";
       if (isTooLarge && isKept(current.at(-1))) return { writes: own };
-      if (isTooLarge) return { result: () => refusedOf(first, error, options) };
+      if (isTooLarge) return { result: () => refused(error) };
       // The reason why a write does not fit tells of the current value.
       throw places.some(({ name }) => isGuarded(name, store))
         ? new ByrefError(codeOf(error), "The result does not fit into the guarded variable.")
         : error;
     },
   };
-}
-
-/** Returns the output for a result that exceeds the quota. */
-function refusedOf(write: Write, error: unknown, { untrusted, taint }: WrapOptions): Saved {
-  const output = notKept(write, messageOf(error), untrusted === "hide");
-  if ("untrusted" in output) taint?.add();
-  const { visibility = "model" } = write;
-  return { output, ...(visibility === "model" ? {} : { shown: { visibility } }) };
 }
 
 /** Writes that are saved together, or none of them. */

@@ -3,14 +3,7 @@ import type { Unresolved } from "../reference/expand.ts";
 import { Content, describeValue, RECORDS_TYPE, valueIn } from "../store/bytes/content.ts";
 import type { AutomaticName, Variables, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
-import {
-  isJsonArray,
-  isJsonObject,
-  isObject,
-  type Json,
-  type JsonObject,
-  plainJson,
-} from "../value/json.ts";
+import { isJsonArray, isJsonObject, isObject, type Json, plainJson } from "../value/json.ts";
 import { formatPath, isPlainKey, type Path } from "../value/path.ts";
 import { previewOf } from "../value/preview.ts";
 import { isShortJson } from "../value/strict-json.ts";
@@ -185,13 +178,17 @@ function handleOf(
   { value, path }: { readonly value: Json | undefined; readonly path: Path },
 ): Handle {
   const { name, type, count, bytes, chars, shape, preview } = info;
-  const cost = type === "bytes" ? {} : { tokens: tokensIn(chars) };
+  // Rounded to two digits, because it is an estimate.
+  const tokens = Number((chars / CHARS_PER_TOKEN).toPrecision(2));
+  const cost = type === "bytes" ? {} : { tokens };
   const place = `$${name}${formatPath(path)}`;
   const paths = tryPaths(info).map(({ path: inner, type: innerType }) => {
     const typed = innerType === undefined ? "" : `: ${innerType}`;
     return `${place}${formatPath(inner)}${typed}`;
   });
-  const begun = firstRecord(value) ?? value ?? preview;
+  // The other records of an array are similar: the shape has their keys, and the count their number.
+  const [first] = value !== undefined && isJsonArray(value) ? value : [];
+  const begun = first !== undefined && isJsonObject(first) ? first : (value ?? preview);
   const most = Math.max(MAX_SHOWN_CHARS - shape.length, MIN_PREVIEW_CHARS);
   const start = preview.length <= most ? preview : previewOf(begun, most);
   const handle = { $var: name, type, count, bytes, ...cost, shape, preview: start, try: paths };
@@ -206,22 +203,8 @@ function handleOf(
   return handle;
 }
 
-/** Rounded to two digits, because it is an estimate. */
-function tokensIn(chars: number): number {
-  return Number((chars / CHARS_PER_TOKEN).toPrecision(2));
-}
-
 /** An estimate: tokenizers differ. English text and JSON have 3 to 5. */
 export const CHARS_PER_TOKEN = 4;
-
-/**
- * Returns the first record of an array. The others are similar: the shape has their keys, and the count their
- * number.
- */
-function firstRecord(value: Json | undefined): JsonObject | undefined {
-  const [first] = value !== undefined && isJsonArray(value) ? value : [];
-  return first !== undefined && isJsonObject(first) ? first : undefined;
-}
 
 /** A handle is sent again with each call. The longer the shape is, which has the keys, the shorter the preview. */
 const MAX_SHOWN_CHARS = 120;
@@ -295,16 +278,12 @@ export function keptWrite(
   return isShown ? undefined : { ...write, name: keepAs, visibility, pinned: true };
 }
 
-/** Returns a value that is in memory. */
+/** Returns a value that is in memory; streamed records, if there are few. */
 export function jsonOf(value: Json | Content | undefined): Json | undefined {
-  return value instanceof Content ? smallValueIn(value) : value;
-}
-
-/** Returns the value if all of it is in memory; for streamed records, if there are few. */
-function smallValueIn(content: Content): Json | undefined {
-  const { about, body } = content;
+  if (!(value instanceof Content)) return value;
+  const { about, body } = value;
   const isSmall = about.mediaType === RECORDS_TYPE && about.chars <= limits.maxBlockChars;
-  return isSmall && typeof body === "string" ? parseRecords(body) : valueIn(content);
+  return isSmall && typeof body === "string" ? parseRecords(body) : valueIn(value);
 }
 
 // The paths that a handle suggests.
@@ -393,13 +372,8 @@ const ID_LIKE = /^(?:_?id|key|uuid|slug|code|name|symbol)$|(?:_id|Id)$/u;
 /** Paths that a handle suggests. */
 const MAX_PATHS = 4;
 
-/** Lists plain keys, which need no quotes, first. */
+/** Lists plain keys, which need no quotes, first. A reference cannot contain a key that is too long or has a line break. */
 function keysOf(all: Iterable<string>): readonly string[] {
-  const keys = [...all].filter(isWritable);
+  const keys = [...all].filter((key) => key.length <= limits.maxNameChars && !/[\n\r]/.test(key));
   return [...keys.filter(isPlainKey), ...keys.filter((key) => !isPlainKey(key))];
-}
-
-/** False for a key that a reference cannot contain: it is too long or has a line break. */
-function isWritable(key: string): boolean {
-  return key.length <= limits.maxNameChars && !key.includes("\n") && !key.includes("\r");
 }

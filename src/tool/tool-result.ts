@@ -12,7 +12,7 @@ import {
 import type { VariableStore } from "../store/variables.ts";
 import { copyOf } from "../value/bytes.ts";
 import { isObject, type Json } from "../value/json.ts";
-import { type MediaType, parseMediaType } from "../value/media-type.ts";
+import { parseMediaType } from "../value/media-type.ts";
 import { toJson } from "../value/to-json.ts";
 import { choiceIn, chosenPlaces, type Place, type SaveTarget } from "./save-target.ts";
 
@@ -100,17 +100,16 @@ async function responseResult(response: Response, store: VariableStore): Promise
   if (response.body === null) return { value: null, notes: [] };
   const given = parseMediaType(response.headers.get("content-type") ?? "") ?? BYTES;
   const type = storedAs(given);
-  const body = type === undefined ? inUtf8(response.body, given) : response.body;
+  const charset = given.parameters.get("charset");
+  // Throws for a character set that the platform does not know.
+  const body =
+    type === undefined
+      ? response.body
+          .pipeThrough(new TextDecoderStream(charset, { fatal: true }))
+          .pipeThrough(new TextEncoderStream())
+      : response.body;
   const records = await store.receiveRecords(body, given.essence);
   return { value: records ?? (await store.receive(body, type ?? TEXT_TYPE)), notes: [] };
-}
-
-/** Throws for a character set that the platform does not know. */
-async function* inUtf8(body: AsyncIterable<Uint8Array>, { parameters }: MediaType) {
-  const decoder = new TextDecoder(parameters.get("charset"), { fatal: true, ignoreBOM: false });
-  const encoder = new TextEncoder();
-  for await (const piece of body) yield encoder.encode(decoder.decode(piece, { stream: true }));
-  yield encoder.encode(decoder.decode());
 }
 
 /** A copy, because the tool may continue to use its own. */

@@ -14,11 +14,9 @@ export function variableShape(
 }
 
 function schemaOf({ is, isOptional, about }: Field, schemas: FieldSchemas): z.ZodType {
-  const schema = typeof is === "string" ? schemas[is] : listedOf(is);
+  const listed = (one: Exclude<FieldType, string>) =>
+    "oneOf" in one ? z.enum(one.oneOf) : z.array(z.enum(one.someOf));
+  const schema = typeof is === "string" ? schemas[is] : listed(is);
   const described = about === undefined ? schema : schema.describe(about);
   return isOptional === true ? described.optional() : described;
-}
-
-function listedOf(is: Exclude<FieldType, string>): z.ZodType {
-  return "oneOf" in is ? z.enum(is.oneOf) : z.array(z.enum(is.someOf));
 }

@@ -59,11 +59,7 @@ it.each<[string, unknown, string?]>([
   ["[NaN, { a: 1e400 }]", [null, { a: null }], "Numbers that are not finite became null."],
   ["{ f() {}, g: [Symbol('x')] }", { g: [null] }, "Functions and symbols were left out."],
   ["[new Date(NaN)]", [null], "Invalid dates became null."],
-  [
-    "new TypeError('x')",
-    { name: "TypeError", message: "x" },
-    "Errors became their name and message.",
-  ],
+  ["TypeError('x')", { name: "TypeError", message: "x" }, "Errors became their name and message."],
 ])("the results of code keep what they are: %s", async (value, kept, note) => {
   const { output } = (await run(`console.log('said'); return ${value}`)) as { output: object };
   const said = note === undefined ? "said" : `${note}\nsaid`;
@@ -71,24 +67,18 @@ it.each<[string, unknown, string?]>([
 });
 
 it.each([
-  [
-    "new Map([[1, 2]]).values()",
-    /TypeError: An object of the class .* its data, such as \[\.\.\.it\]/,
-  ],
+  ["new Map([[1, 2]]).values()", /TypeError: An object of the class .*, such as \[\.\.\.it\]/],
   ["(function* () { yield 1; })()", /cannot be kept/],
   ["[new URLSearchParams('a=1')]", /class URLSearchParams/],
   ["{ headers: new Headers({ a: '1' }) }", /class Headers/],
   ["new Response('x')", /class Response/],
   ["new Map([[1, 'a'], ['1', 'b']])", /several keys of the same text.*an array of pairs/],
-  ["new Map([[{}, 1], [{}, 2]])", /several keys of the same text/],
   ["new Float64Array(2)", /bytes cannot be kept/],
   ["{ p: Promise.resolve(1) }", /A promise cannot be kept/],
   ["(() => { const a = {}; a.a = a; return a; })()", /contains itself/],
 ])("the results of code are refused where they would be empty: %s", async (value, message) => {
-  expect(failureOf(await run(`return ${value}`)).message).toMatch(message);
-  expect(failureOf(await run(`await tools.any({ value: ${value} }); return 1`)).message).toMatch(
-    message,
-  );
+  for (const code of [`return ${value}`, `await tools.any({ value: ${value} })`])
+    expect(failureOf(await run(code)).message).toMatch(message);
 });
 
 it("the results of code include up to 2,000 characters of its console output", async () => {

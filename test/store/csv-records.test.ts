@@ -70,6 +70,8 @@ describe("a CSV", () => {
     ["x|y\n1|2", '[{"x":1,"y":2}]', { delimiter: "auto" }],
     // Columns without a name get one, and no name is given twice.
     ["a,,a,a_2,__proto__\n1,2,3,4,5", '[{"a":1,"column_2":2,"a_3":3,"a_2":4,"__proto__":5}]'],
+    // No formula, reference or handle is read as one.
+    ['$v,b,c\n=A,$v[0],"{""$var"":1}"', '[{"$v":"=A","b":"$v[0]","c":"{\\"$var\\":1}"}]'],
     ["\n\na,b\n1\n\n2,x\n", '[{"a":1,"b":""},{"a":2,"b":"x"}]'],
     // A column has numbers or booleans only if all of its cells convert without loss.
     [

@@ -255,6 +255,8 @@ describe("edit_variable", () => {
         ["page", { find: "Ann S", replace: "!" }],
         ["page", { find: "nne Secret", replace: "!" }],
         ["doc", { op: "copy", from: "/x/nope", path: "/y" }],
+        ["doc", { op: "test", path: "/x/name", value: "Ann Secret." }],
+        ["doc", { op: "test", path: "", value: { a: 1, x: { name: "Ann" } } }],
       ] as const) {
         const store = await sealedStore();
         await store.save({ name: "doc", value: { a: 1 } });
@@ -273,12 +275,9 @@ describe("edit_variable", () => {
     it("refuses secrets", async () => {
       const store = await sealedStore();
       const edits = [{ find: "X", replace: "$key" }];
-      expect(await refused(store, { name: "page", edits, saveAs: "p2" })).toMatchObject({
-        code: "variable_secret",
-      });
-      expect(await refused(store, { name: "key", edits })).toMatchObject({
-        code: "variable_secret",
-      });
+      const code = "variable_secret";
+      expect(await refused(store, { name: "page", edits, saveAs: "p2" })).toMatchObject({ code });
+      expect(await refused(store, { name: "key", edits })).toMatchObject({ code });
     });
   });
 

@@ -92,16 +92,6 @@ describe("the result of a runtime tool", () => {
     const { saved } = await callTool(none, { value: 1 }, { store, saveTo: "$a" });
     expect([saved, store.count()]).toEqual([{ output: "No.", places: [] }, 0]);
   });
-
-  it("does not replace a secret, and errors reveal nothing of a sealed value", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
-    await store.save({ name: "seal", value: "s3al3d", visibility: "sealed" });
-    const { ran } = await callTool(give, { value: 1 }, { store, saveTo: "$key" });
-    expect(failureOf(ran)?.code).toBe("variable_secret");
-    const { ran: inside } = await callTool(give, { value: 1 }, { store, saveTo: "$seal.a" });
-    expect(failureOf(inside)?.code).toBe("variable_sealed");
-  });
 });
 
 describe("a name in a run", () => {

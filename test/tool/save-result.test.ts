@@ -42,11 +42,8 @@ async function saveShown(output: Json, calling: Partial<CallOptions>, more = {})
       return { output, ...more };
     },
   });
-  const ran = await run(
-    await wrapRuntimeTool(give, { store }),
-    { value: 1 },
-    { ...call, ...calling },
-  );
+  const wrapped = await wrapRuntimeTool(give, { store });
+  const ran = await run(wrapped, { value: 1 }, { ...call, ...calling });
   if (ran.kind === "failed") throw new Error(ran.message);
   return { saved: await ran.save(), store };
 }
@@ -111,11 +108,8 @@ describe("a result that exceeds the quota", () => {
   });
 
   it("is refused without its size if it is sealed", async () => {
-    const policies = { act: { sealed: true } };
-    const { saved, store } = await save(longText, {
-      store: new MemoryStore({ quotaBytes: 1 }),
-      policies,
-    });
+    const store = new MemoryStore({ quotaBytes: 1 });
+    const { saved } = await save(longText, { store, policies: { act: { sealed: true } } });
     expect(saved).toEqual({
       output: { notKept: "This result was not kept as a variable: it is too large." },
       shown: { visibility: "sealed" },

@@ -206,7 +206,11 @@ export async function readInputs(
   const large: NamedText[] = [];
   let chars = 0;
   for (const [name, target] of variables) {
-    requireCodeName(name);
+    if (RESERVED_NAMES.has(name))
+      throw new ByrefError(
+        "bad_name",
+        `"${name}" means something else in code; copy it to another name.`,
+      );
     const { type, count, bytes } = targets.usable(store, target.name);
     if (target.path.length === 0 && bytes > limits.maxWholeCodeBytes) {
       if (type === "bytes")
@@ -244,14 +248,6 @@ const RESERVED_NAMES = new Set(
     "throw true try typeof undefined var void while with yield tools vars console"
   ).split(" "),
 );
-
-function requireCodeName(name: string): void {
-  if (!RESERVED_NAMES.has(name)) return;
-  throw new ByrefError(
-    "bad_name",
-    `"${name}" means something else in code; copy it to another name.`,
-  );
-}
 
 /**
  * Parses JSON from the sandbox. Arrays and objects are counted before the parse, because JSON text can

@@ -96,7 +96,9 @@ async function openResult(finished: FinishedRun): Promise<runtimeTools.RuntimeRe
   const { result, context } = finished;
   const { call } = context;
   const untrusted = !context.labels.ofResult(NAME).trusted;
-  const consoleText = consoleOf(result);
+  const shown = characters.clip(result.console, limits.maxExcerptChars);
+  const left = result.console.length - shown.length;
+  const consoleText = left === 0 ? shown : `${shown}… (+${left} more)`;
   try {
     if (result.error !== undefined) throw errorFrom(result.error, consoleText, partsHint(finished));
     const writes = await writesFor(finished, result.assigned);
@@ -157,11 +159,6 @@ function resultOf(
 function withheld(kind: SandboxError["kind"]): ByrefError {
   const message = `${NAME} failed; details are withheld, because its input is sealed.`;
   return new ByrefError(kind === "timeout" ? "tool_timeout" : "tool_failed", message);
-}
-
-function consoleOf({ console }: SandboxRun): string {
-  const shown = characters.clip(console, limits.maxExcerptChars);
-  return shown === console ? console : `${shown}… (+${console.length - shown.length} more)`;
 }
 
 function errorFrom(

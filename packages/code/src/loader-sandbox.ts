@@ -57,13 +57,15 @@ interface Entrypoint {
 }
 
 function load(loader: WorkerLoader, { code, values, large }: SandboxJob): Entrypoint {
-  const names = [...values, ...large].map(([name]) => name);
+  const names = ["tools", "vars", "console", ...[...values, ...large].map(([name]) => name)];
+  // A separate block lets the model's code redeclare the names that it receives.
+  const module = `export default async function (${names.join(", ")}) {{\n${code}\n}}\n`;
   const worker = loader.load({
     compatibilityDate: COMPATIBILITY_DATE,
     compatibilityFlags: ["no_nodejs_compat", "no_nodejs_compat_v2"],
     limits: { cpuMs: limits.codeCpuMs },
     mainModule: "main.js",
-    modules: { "main.js": HARNESS, [CODE_FILE]: codeModule(code, names) },
+    modules: { "main.js": HARNESS, [CODE_FILE]: module },
     env: {},
     globalOutbound: null,
   });
@@ -147,12 +149,6 @@ function lineIn(line: unknown): { readonly line?: number } {
 /** The file with the model's code in the dynamic Worker; errors name lines in it. */
 const CODE_FILE = "code.js";
 const LINES_BEFORE_CODE = 1;
-
-/** The model's code as a module. A separate block lets it redeclare the names that it receives. */
-function codeModule(code: string, names: readonly string[]): string {
-  const parameters = ["tools", "vars", "console", ...names].join(", ");
-  return `export default async function (${parameters}) {{\n${code}\n}}\n`;
-}
 
 /**
  * The main module of the dynamic Worker. It is a convenience, not a safety boundary: the code runs in the

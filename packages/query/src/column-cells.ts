@@ -138,18 +138,14 @@ export function isMostlyNumbers({ numbers, formatted, empty, count }: ColumnCell
 export function numberIn(cell: string, cells: ColumnCells, named: readonly string[] = []): string {
   const text = cleaned(cell, cells);
   const values = cells.type === "mixed" ? `WHEN typeof(${cell}) <> 'text' THEN ${cell} ` : "";
-  return `CASE ${values}${stays(cell, named)}WHEN CAST(${text} AS NUMERIC) = ${text} THEN CAST(${text} AS NUMERIC) END`;
+  const list = named.map(quoted).join(", ");
+  const stays = named.length === 0 ? "" : `WHEN ${cell} IN (${list}) THEN ${cell} `;
+  return `CASE ${values}${stays}WHEN CAST(${text} AS NUMERIC) = ${text} THEN CAST(${text} AS NUMERIC) END`;
 }
 
 /** Returns a cell, NULL for an empty text. */
 export function nullIfEmpty(cell: string, named: readonly string[]): string {
   return named.includes("") ? cell : `CASE ${cell} WHEN '' THEN NULL ELSE ${cell} END`;
-}
-
-function stays(cell: string, named: readonly string[]): string {
-  return named.length === 0
-    ? ""
-    : `WHEN ${cell} IN (${named.map(quoted).join(", ")}) THEN ${cell} `;
 }
 
 const MINUSES = "(\u2212";

@@ -208,8 +208,11 @@ async function loadTable(engine: QueryEngine, source: TableSource): Promise<void
     return;
   }
   const depth = target.path.filter((segment) => "each" in segment).length;
-  const elements = async () =>
-    depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
+  const elements = async () => {
+    if (depth === 0) return elementsOf(sequence);
+    const all = await sequence.slice(0, sequence.count);
+    return flattened(json.isJsonArray(all) ? all : [], depth);
+  };
   if (await write(await elements())) return;
   // An element that is not an object.
   await write(asValues(await elements()), { columns: ["value"], showsIndex: true });
@@ -219,11 +222,6 @@ type Values = AsyncIterable<Json> | Iterable<Json>;
 
 async function* elementsOf(sequence: sequences.Sequence): AsyncGenerator<Json> {
   for await (const { value } of sequences.childrenOf({ sequence })) yield value;
-}
-
-async function allOf(sequence: sequences.Sequence): Promise<readonly Json[]> {
-  const all = await sequence.slice(0, sequence.count);
-  return json.isJsonArray(all) ? all : [];
 }
 
 /** The elements of all arrays that a path with `depth` times `[*]` finds, and in arrays that end it. */

@@ -177,15 +177,13 @@ export function remoteEngine(connect: () => QueryEngine, onAdd?: () => void): Qu
   return engineBehind((method, input) => {
     if (method === "add") onAdd?.();
     const answer = withTimeLimit(limits.toolMs, () => callEngine(connect(), method, input));
-    return method === "run" ? answer.catch(endedByLimit) : answer;
+    // The object was ended by a limit of the platform.
+    return answer.catch((error: unknown) => {
+      if (method === "run" && ENDED.test(messageOf(error))) return TOO_LONG;
+      throw error;
+    });
   });
 }
 
 /** What the platform says of an object that it has reset, and what `withTimeLimit` says. */
 const ENDED = /exceeded (?:its )?(?:CPU|memory)|no answer within/i;
-
-/** Turns the end of an object by a limit of the platform into an answer. Rethrows any other error. */
-function endedByLimit(error: unknown): EngineAnswer {
-  if (ENDED.test(messageOf(error))) return TOO_LONG;
-  throw error;
-}

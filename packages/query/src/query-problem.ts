@@ -70,10 +70,10 @@ export function queryProblem(said: string, { sql, at, tables = {}, near = [] }: 
 
 /** Creates the error for a statement that does more than read. */
 export function notAllowed(said: string, { sql, at }: ProblemPlace): ByrefError {
-  const caret = at === undefined ? undefined : caretAt(sql, at);
   const message = `${said} A query is one SELECT, WITH … SELECT or VALUES statement.`;
-  const details = { message, ...json.compact({ position: at, caret }) };
-  return new ByrefError("query_not_allowed", [message, caret ?? []].flat().join("\n"), details);
+  if (at === undefined) return new ByrefError("query_not_allowed", message, { message });
+  const details = { message, position: at, caret: caretAt(sql, at) };
+  return new ByrefError("query_not_allowed", `${message}\n${details.caret}`, details);
 }
 
 /** Returns the line of a place, shortened around it, and a caret below the place. */

@@ -160,15 +160,6 @@ function modelAccess(
   };
 }
 
-/** Finds the records to edit with the engine of queries, within its limits. */
-function recordEdits(options: QueryToolOptions): editedValues.RecordEdits {
-  return {
-    resolve: (edits, { target, context }) =>
-      resolvedChanges(edits, { target, context, ...options }),
-    tablesIn: (where, syntaxes) => tablesIn(statementFor(where, NOWHERE), syntaxes).slice(1),
-  };
-}
-
 interface Editing extends QueryToolOptions {
   readonly target: targets.Target;
   readonly context: runtimeTools.RuntimeToolContext;
@@ -238,10 +229,12 @@ async function searchFor(where: string, editing: Editing): Promise<FindRecords> 
   const digest = await toolInputs.digestOf(where);
   return async (changed) => {
     let isNeeded = true;
-    const replacing = changed && {
-      ...replacingBy(target, changed),
-      isNeeded: () => isNeeded,
+    const read: sequences.ReadTarget = async (_store, { path }) => {
+      const reading = readPath(changed ?? null, path.slice(target.path.length), new Work());
+      return reading.found ? reading.value : null;
     };
+    const key = `${target.name} ${crypto.randomUUID()}`;
+    const replacing = changed && { key, read, isNeeded: () => isNeeded };
     try {
       const result = await query(replacing);
       onQuery?.({ variables: result.variables, digest });
@@ -271,14 +264,6 @@ function statementFor(where: string, { name, path }: targets.Target): string {
   return `SELECT "${POSITION}" AS at FROM "${alias}" WHERE (\n${where}\n)`;
 }
 
-function replacingBy(target: targets.Target, value: readonly Json[]) {
-  const read: sequences.ReadTarget = async (_store, { path }) => {
-    const reading = readPath(value, path.slice(target.path.length), new Work());
-    return reading.found ? reading.value : null;
-  };
-  return { key: `${target.name} ${crypto.randomUUID()}`, read };
-}
-
 function positionsIn({ records }: QueryResult): readonly number[] {
   const positions = new Set<number>();
   // The statement has one column.
@@ -296,6 +281,11 @@ function noRecords(target: targets.Target): ByrefError {
   return new ByrefError("bad_value", message);
 }
 
+/** Records to edit are found by the engine of queries, within its limits. */
 export function queryTools(options: QueryToolOptions): toolboxes.QueryTools {
-  return { query: queryTool(options), records: recordEdits(options) };
+  const records: editedValues.RecordEdits = {
+    resolve: (edits, of) => resolvedChanges(edits, { ...of, ...options }),
+    tablesIn: (where, syntaxes) => tablesIn(statementFor(where, NOWHERE), syntaxes).slice(1),
+  };
+  return { query: queryTool(options), records };
 }

@@ -91,7 +91,9 @@ class StatementReader {
     const previous = this.#tokens[at - 1]?.word;
     if (WRITES.has(word))
       throw this.#notAllowed(`${word} is not allowed.`, this.#tokens[at]?.start);
-    if (word === "FROM" && !isComparison(this.#tokens, at)) {
+    const isComparison =
+      previous === "DISTINCT" && ["IS", "NOT"].includes(this.#tokens[at - 2]?.word ?? "");
+    if (word === "FROM" && !isComparison) {
       if (!group.isSelect) throw this.#problem("FROM belongs to SELECT.", this.#tokens[at]?.start);
       group.isInFrom = true;
       group.expectsTable = true;
@@ -262,12 +264,6 @@ function aliasAt(tokens: readonly Token[], at: number): string | undefined {
   const alias = isMarked ? tokens[at + 1] : token;
   if (alias?.kind !== "name" && alias?.kind !== "text") return undefined;
   return isMarked || !AFTER_TABLE.has(alias.word) ? alias.value : undefined;
-}
-
-/** True if FROM is a part of IS DISTINCT FROM. */
-function isComparison(tokens: readonly Token[], at: number): boolean {
-  const [before, last] = tokens.slice(Math.max(at - 2, 0), at);
-  return last?.word === "DISTINCT" && (before?.word === "IS" || before?.word === "NOT");
 }
 
 /** The alias of a table that has none: its name; for a part of a variable, the last key. */

@@ -122,7 +122,11 @@ export async function prepareQuery(
       const { kind: _, ...result } = answer;
       return { ...result, variables: [...new Set(tables.map(({ name }) => name))] };
     }
-    const columns = named.map(({ shown }, at) => [shown, withIndex(answer.columns[at] ?? [])]);
+    const columns = named.map(({ shown }, at) => {
+      const own = answer.columns[at] ?? [];
+      const hasIndex = own.some((column) => column.toLowerCase() === INDEX);
+      return [shown, hasIndex ? own : [...own, INDEX]];
+    });
     throw explainedProblem(answer.message, statement, Object.fromEntries(columns));
   };
 }
@@ -273,24 +277,16 @@ function tableKey(info: VariableInfo, path: Path): string {
   return [name, version, createdAt, updatedAt, call, formatPath(path)].join(" ");
 }
 
-function withIndex(columns: readonly string[]): readonly string[] {
-  return columns.some((column) => column.toLowerCase() === INDEX) ? columns : [...columns, INDEX];
-}
-
 /** Returns the SQL of a value. Durable Objects bind every number as a fraction, so numbers are written. */
 function literalOf(value: Json, isList: boolean): { text: string; bound?: string } {
   if (isList && json.isJsonArray(value)) {
     return { text: "(SELECT value FROM json_each(?))", bound: JSON.stringify(value) };
   }
-  const literal = scalarOf(value);
-  return isList ? { ...literal, text: `(${literal.text})` } : literal;
-}
-
-function scalarOf(value: Json): { text: string; bound?: string } {
-  if (value === null) return { text: "NULL" };
-  if (typeof value === "boolean") return { text: value ? "1" : "0" };
-  if (typeof value === "number") return { text: value < 0 ? `(${value})` : String(value) };
-  return { text: "?", bound: typeof value === "string" ? value : JSON.stringify(value) };
+  const inList = (text: string) => ({ text: isList ? `(${text})` : text });
+  if (value === null) return inList("NULL");
+  if (typeof value === "boolean") return inList(value ? "1" : "0");
+  if (typeof value === "number") return inList(value < 0 ? `(${value})` : String(value));
+  return { ...inList("?"), bound: typeof value === "string" ? value : JSON.stringify(value) };
 }
 
 /** Turns SQLite's message into `bad_query`: with the place, similar names, and what to write instead. */

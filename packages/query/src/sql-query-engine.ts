@@ -433,7 +433,8 @@ class Run {
       if (records.length === limits.maxQueryRecords)
         return tooLarge("maxQueryRecords", records.length + 1);
       for (const [at, value] of row.entries()) {
-        if (isRounded(value)) rounded.add(at);
+        // Durable Objects return every number as a double, and may have rounded this one.
+        if (Number.isInteger(value) && !Number.isSafeInteger(value)) rounded.add(at);
         if (value === Infinity || value === -Infinity)
           notes.add(`${keys[at]} null is beyond the largest number.`);
       }
@@ -482,11 +483,6 @@ function distinctColumns(columns: readonly string[]): readonly string[] {
     counts.set(own, (counts.get(own) ?? 0) + 1);
     return isRepeated ? `${base}_${count + 1}` : column;
   });
-}
-
-/** True for a number that Durable Objects, which return every number as a double, may have rounded. */
-function isRounded(value: unknown): boolean {
-  return typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
 }
 
 /** A whole number as bytes of its digits: nothing else in a result is bytes. */

@@ -61,17 +61,14 @@ export function editVariable(records?: RecordEdits): RuntimeTool {
     offeredFrom: "text",
     unlisted: ["saveAs"],
     writes: ["name", "saveAs"],
+    // The edits may not be valid.
     reads: ({ edits }, syntaxes) =>
-      conditionsIn(edits).flatMap((where) => records?.tablesIn(where, syntaxes) ?? []),
+      listedEdits(edits).flatMap((one) => {
+        const where = isObject(one) ? one["where"] : undefined;
+        return typeof where === "string" ? (records?.tablesIn(where, syntaxes) ?? []) : [];
+      }),
     execute: (input, context) => edit(input, context, records),
   });
-}
-
-/** Returns the conditions of edits that may not be valid. */
-function conditionsIn(edits: unknown): readonly string[] {
-  return listedEdits(edits).flatMap((one) =>
-    isObject(one) && typeof one["where"] === "string" ? one["where"] : [],
-  );
 }
 
 async function edit(
@@ -88,7 +85,7 @@ async function edit(
   labels.add(from.name);
   const edits = editsIn(input.edits);
   if (edits === "undo") return { output: undo(from, input, context) };
-  const resolved = await resolvedEdits(edits, { context, target: from, records });
+  const resolved = await resolvedEdits(edits, { context, target: from }, records);
   const isInPlace = input.saveAs === undefined;
   // A variable that the model can read would become guarded.
   if (labels.isGuarded && isInPlace && !isResult) {
@@ -190,11 +187,13 @@ async function editedText(
       const message = `${referenceTo(target)} is not a text. Change it with a JSON Patch: [{op, path, value}].`;
       throw new ByrefError("bad_value", message);
     }
-    const read = () => (open === undefined ? piecesOfText(text) : piecesOf(open));
+    const read = () => (open === undefined ? slicesOf(text, PART_BYTES) : piecesOf(open));
     const edited = new EditedText(read, open?.info.chars ?? text.length, replacements);
     // UTF-8 has no lone surrogates.
     const isInMemory = isPart || !text.isWellFormed();
-    const value = await (isInMemory ? joined(edited) : received(edited, store));
+    const value = isInMemory
+      ? await joined(edited)
+      : await store.receive(streamOf(encoded(edited.text())), TEXT_TYPE);
     return { value, diff: edited.diff(), isComposed: await edited.isComposed() };
   } finally {
     open?.close();
@@ -210,10 +209,6 @@ async function joined(edited: EditedText): Promise<string> {
     texts.push(text);
   }
   return texts.join("");
-}
-
-function received(edited: EditedText, store: Variables): Promise<Content> {
-  return store.receive(streamOf(encoded(edited.text())), TEXT_TYPE);
 }
 
 /** No piece ends with half of a character: texts to find and to put in are whole, and so are the pieces that are read. */
@@ -233,10 +228,6 @@ async function* piecesOf(open: OpenValue): AsyncGenerator<string> {
     const part = await open.read(from, Math.min(from + PART_BYTES, bytes));
     yield utf8.decode(part, { stream: true });
   }
-}
-
-async function* piecesOfText(text: string): AsyncGenerator<string> {
-  yield* slicesOf(text, PART_BYTES);
 }
 
 /** Returns the first line end of a text, if there is one in its first part. */
@@ -295,7 +286,7 @@ function compared(before: Json, value: Json): Edited {
 }
 
 /** Returns a text in pieces; each call begins anew. */
-type ReadText = () => AsyncIterable<string>;
+type ReadText = () => AsyncIterable<string> | Iterable<string>;
 
 /** A text that is edited while it is read. */
 export class EditedText {
@@ -509,16 +500,18 @@ const FORMS =
 /** Edits with values in place of their references. */
 type ResolvedEdits = Exclude<Edits, { readonly kind: "records" }> | ResolvedChanges;
 
+interface ResolvingEdits {
+  readonly target: Target;
+  readonly context: RuntimeToolContext;
+}
+
 /** Edits of records by conditions in SQL. They use queries, so applications without queries do not load them. */
 export interface RecordEdits {
   /**
    * Reads the conditions of edits, and resolves references in them and in the values. Throws
    * `invalid_tool_input`, `bad_query`, `query_not_allowed`, `variable_sealed`, and the errors of references.
    */
-  resolve(
-    edits: readonly RecordEdit[],
-    of: { readonly target: Target; readonly context: RuntimeToolContext },
-  ): Promise<ResolvedChanges>;
+  resolve(edits: readonly RecordEdit[], of: ResolvingEdits): Promise<ResolvedChanges>;
   /** Returns the variables that a condition reads as tables. */
   tablesIn(where: string, syntaxes: readonly Syntax[]): readonly string[];
 }
@@ -535,24 +528,20 @@ export interface ResolvedChanges {
   apply(before: Json): Promise<Json>;
 }
 
-interface ResolvingEdits {
-  readonly context: RuntimeToolContext;
-  readonly target: Target;
-  /** Undefined where there are no queries. */
-  readonly records: RecordEdits | undefined;
-}
-
 /**
  * Resolves the references in edits. A model searches no guarded values: what is searched or tested cannot be
- * one. Throws `invalid_tool_input`,
- * `variable_sealed`, `limit_exceeded`, `not_configured` and the errors of `resolveReferences` and of queries.
+ * one. `records`: undefined where there are no queries. Throws `invalid_tool_input`, `variable_sealed`,
+ * `limit_exceeded`, `not_configured` and the errors of `resolveReferences` and of queries.
  */
-async function resolvedEdits(written: Edits, editing: ResolvingEdits): Promise<ResolvedEdits> {
-  const { context, target, records } = editing;
-  if (written.kind === "text") return replacementsOf(written.edits, editing);
-  if (written.kind === "json") return operationsOf(written.edits, context);
+async function resolvedEdits(
+  written: Edits,
+  of: ResolvingEdits,
+  records: RecordEdits | undefined,
+): Promise<ResolvedEdits> {
+  if (written.kind === "text") return replacementsOf(written.edits, of);
+  if (written.kind === "json") return operationsOf(written.edits, of.context);
   if (records === undefined) throw new ByrefError("not_configured", NO_QUERIES);
-  return records.resolve(written.edits, { context, target });
+  return records.resolve(written.edits, of);
 }
 
 async function replacementsOf(

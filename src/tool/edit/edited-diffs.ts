@@ -60,9 +60,12 @@ function originOf(edited: VariableInfo, store: VariableStore): Origin | "gone" |
     next = { info, path: [...from.path, ...next.path] };
   }
   for (const origin of chain.toReversed()) {
-    const info = oldestKept(origin.info, store);
+    const { name, version } = origin.info;
+    const versions = store.earlierVersions(name);
+    const oldest = versions.find((one) => !one.isUndone && one.version < version);
+    const info = oldest && store.earlier(name, oldest.version)?.info;
     if (info !== undefined) return { ...origin, info };
-    if (origin.info.name !== edited.name) return origin;
+    if (name !== edited.name) return origin;
   }
   return undefined;
 }
@@ -83,12 +86,6 @@ function sourceOf({ name, tool, input }: VariableInfo): Target | "unknown" | und
   } catch {
     return "unknown";
   }
-}
-
-function oldestKept({ name, version }: VariableInfo, store: VariableStore) {
-  const versions = store.earlierVersions(name);
-  const oldest = versions.find((one) => !one.isUndone && one.version < version);
-  return oldest && store.earlier(name, oldest.version)?.info;
 }
 
 async function compared(

@@ -44,10 +44,11 @@ export const readVariable = runtimeTool({
     const info = readable(store, target.name);
     const untrusted = !info.trusted;
     if (info.type === "bytes") {
-      return {
-        output: isShowable(info, info) ? aboutImage(info, target, info) : aboutBytes(info),
-        untrusted,
-      };
+      if (isShowable(info, info)) return { output: aboutImage(info, target, info), untrusted };
+      const { name: own, type, bytes } = info;
+      const note = "Bytes cannot be read as text; pass the reference to a tool.";
+      const mediaType = clip(info.mediaType, 200);
+      return { output: { reference: `$${own}`, type, bytes, mediaType, note }, untrusted };
     }
     const part = await partAt(store, target);
     const request: ReadRequest = { target, offset, limit };
@@ -64,11 +65,6 @@ export const readVariable = runtimeTool({
   },
   toModelOutput: (output, store) => (isImage(output) ? imageIn(output, store) : undefined),
 });
-
-function aboutBytes({ name, type, bytes, mediaType }: VariableInfo): Json {
-  const note = "Bytes cannot be read as text; pass the reference to a tool.";
-  return { reference: `$${name}`, type, bytes, mediaType: clip(mediaType, 200), note };
-}
 
 interface ReadRequest {
   readonly target: Target;
@@ -290,7 +286,12 @@ const LEFT_OUT = `left out: you see the newest ${limits.maxShownImages} that you
 async function imageIn(output: JsonObject, store: Variables): Promise<ModelOutput> {
   const target = targetIn(String(output.reference));
   const info = store.info(target.name);
-  if (info === undefined || !isSame(info, output)) return imageLeftOut(output);
+  // A version is not enough: versions restart when a variable is deleted.
+  const isSame =
+    info?.version === output.version &&
+    info?.updatedAt === output.updatedAt &&
+    info?.trusted === output.trusted;
+  if (info === undefined || !isSame) return imageLeftOut(output);
   const picture = await pictureAt(info, target, store);
   if (picture === undefined || !isShowable(info, picture)) return imageLeftOut(output);
   const { data } = picture;
@@ -317,9 +318,4 @@ async function pictureAt(info: VariableInfo, target: Target, store: Variables) {
 
 function imageLeftOut(output: JsonObject): ModelOutput {
   return { type: "json", value: withoutImage(output) };
-}
-
-/** A version is not enough: versions restart when a variable is deleted. */
-function isSame({ version, updatedAt, trusted }: VariableInfo, output: JsonObject): boolean {
-  return version === output.version && updatedAt === output.updatedAt && trusted === output.trusted;
 }

@@ -144,14 +144,10 @@ async function pathOfElement(store: Variables, target: Target, index: number): P
   for await (const { path: step, value } of childrenOf(part)) {
     if (!readPath(value, rest, work).found) continue;
     if (left-- > 0) continue;
-    const place = children === undefined ? [...above, step] : await children.pathOf(indexIn(step));
-    return [...place, ...rest];
+    const isElement = children !== undefined && "index" in step;
+    return [...(isElement ? await children.pathOf(step.index) : [...above, step]), ...rest];
   }
   return path;
-}
-
-function indexIn(segment: Segment): number {
-  return "index" in segment ? segment.index : 0;
 }
 
 export interface Child {
