@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { messageOf } from "../src/errors.ts";
-import { modelKinds, modelNamed } from "../src/edge/models/model.ts";
+import { modelKinds, modelNamed } from "../src/edge/model.ts";
 import { readSettings } from "../src/edge/settings.ts";
 import { lockState } from "./state-lock.ts";
 import { portFromEnvironment, runStartScript } from "./start-script.ts";

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
-import { modelKinds, modelNamed } from "../src/edge/models/model.ts";
+import { modelKinds, modelNamed } from "../src/edge/model.ts";
 import { readSettings, settingNames } from "../src/edge/settings.ts";
 import { freePort, requireFree } from "./free-port.ts";
 import { startFront } from "./local-front.ts";

@@ -10,7 +10,7 @@ export type {
   PageOptions,
 } from "./edge/page-options.ts";
 export { jwtAuthenticator } from "./edge/auth/jwt-authenticator.ts";
-export { modelFromSettings, type ModelProvider } from "./edge/models/model.ts";
+export { modelFromSettings, type ModelProvider } from "./edge/model.ts";
 export { readSettings, type Settings } from "./edge/settings.ts";
 export { fileEndpoints } from "./edge/routes/files.ts";
 export type { GatewaySupport, PlanSupport, QuerySupport } from "./edge/conversation-parts.ts";

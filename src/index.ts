@@ -5,10 +5,10 @@ import { parcels } from "../examples/agents/parcels.ts";
 import { refunds } from "../examples/agents/refunds.ts";
 import { weather } from "../examples/agents/weather.ts";
 import { demoModels } from "../examples/demo-model/demo-model.ts";
-import { anthropicModels } from "./anthropic.ts";
-import { openaiCompatibleModels } from "./openai-compatible.ts";
-import { openaiModels } from "./openai.ts";
-import { workersAiModels } from "./workers-ai.ts";
+import { anthropicModels } from "../packages/providers/src/anthropic.ts";
+import { openaiCompatibleModels } from "../packages/providers/src/openai-compatible.ts";
+import { openaiModels } from "../packages/providers/src/openai.ts";
+import { workersAiModels } from "../packages/providers/src/workers-ai.ts";
 import {
   capabilityWorkflows,
   createRuntime,

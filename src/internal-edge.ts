@@ -25,7 +25,7 @@ export { withEnd } from "./edge/http/client-body.ts";
 export { endpoint, parse, type Endpoint } from "./edge/http/endpoint.ts";
 export { preferred } from "./edge/http/request-headers.ts";
 export { logFailure, placeIn } from "./edge/log-failure.ts";
-export type { ModelProvider } from "./edge/models/model.ts";
+export type { ModelProvider } from "./edge/model.ts";
 export { locationQuery, objectIn } from "./edge/placement.ts";
 export { DurableSql } from "./edge/platform/durable-sql.ts";
 export { R2Blobs } from "./edge/platform/r2-blobs.ts";

@@ -10,6 +10,7 @@ export * as saveTargets from "./tool/save-target.ts";
 export * as ownTools from "./tool/variables/variable-tools.ts";
 export * as policies from "./tool/policy.ts";
 export { joinedTexts } from "./turn/model/acceptable-prompt.ts";
+export { StreamCutOff } from "./turn/model/model-failure.ts";
 export * as toolCalls from "./tool/tool-call.ts";
 export type * as wraps from "./tool/wrapped-tool.ts";
 export type { BytesResult } from "./tool/tool-result.ts";

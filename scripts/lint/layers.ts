@@ -42,6 +42,7 @@ const LAYERS: readonly Layer[] = [
   ["plans/program/", ["plans/plan"], PLATFORM],
   ["plans/run/", ["plans/plan"], PLATFORM],
   ["plans/", [EDGE, "transfer"], NODE],
+  ["providers/", [EDGE], PLATFORM],
   ["transfer/", [EDGE], NODE],
   ["query/object/", [EDGE, "query"], NODE],
   ["query/", [], PLATFORM],
@@ -59,7 +60,7 @@ const LAYERS: readonly Layer[] = [
   ["client/", [], [...PLATFORM, ...SDK], "any types"],
   ["testing/demo", [EDGE, "testing"], PLATFORM, "any types"],
   ["testing/", [EDGE, "client", ...OBJECT], ["hono", "node:", "vitest"]],
-  ["eval/", [EDGE, "adapters", "testing"], ["hono", "cloudflare:"]],
+  ["eval/", [EDGE, "adapters", "providers", "testing"], ["hono", "cloudflare:"]],
   ["page/src/", ["client", "src/references.ts", ...SHAPES], PLATFORM, "any types"],
   ["examples/agents/", [], [...PLATFORM, "byref"]],
 ];

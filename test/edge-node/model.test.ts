@@ -5,7 +5,7 @@ import {
   modelKinds,
   modelNamed,
   type ModelProvider,
-} from "../../src/edge/models/model.ts";
+} from "../../src/edge/model.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import { codeOf, messageOf } from "../../src/errors.ts";
 import { scriptedModel } from "byref/testing";

@@ -14,7 +14,7 @@ import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { createProject, templateNames } from "../../create-byref/src/create-project.ts";
 import { modelSettings } from "../../create-byref/src/model-settings.ts";
 import { demoModels } from "../../packages/testing/src/demo.ts";
-import { modelNamed } from "../../src/edge/models/model.ts";
+import { modelNamed } from "../../src/edge/model.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { temporaryFolder } from "../support/server.ts";

@@ -19,17 +19,17 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "openai-compatible": [
     "MODEL_BASE_URL",
     "@ai-sdk/openai-compatible",
-    async () => (await import("../../../src/openai-compatible.ts")).openaiCompatibleModels,
+    async () => (await import("../../providers/src/openai-compatible.ts")).openaiCompatibleModels,
   ],
   anthropic: [
     "MODEL_API_KEY",
     "@ai-sdk/anthropic",
-    async () => (await import("../../../src/anthropic.ts")).anthropicModels,
+    async () => (await import("../../providers/src/anthropic.ts")).anthropicModels,
   ],
   openai: [
     "MODEL_API_KEY",
     "@ai-sdk/openai",
-    async () => (await import("../../../src/openai.ts")).openaiModels,
+    async () => (await import("../../providers/src/openai.ts")).openaiModels,
   ],
   "workers-ai": ["CLOUDFLARE_ACCOUNT_ID", "workers-ai-provider", workersAi],
 };

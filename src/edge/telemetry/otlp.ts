@@ -1,7 +1,6 @@
 import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 import { version } from "../../version.ts";
-import { withoutTrailingSlash } from "../models/model.ts";
 import type { Span, Trace, TurnRecord } from "./trace.ts";
 
 /** Models choose the ids of their calls. */
@@ -138,7 +137,7 @@ export async function sendTraces(
   try {
     const url = new URL(endpoint);
     // The query is kept: some collectors take their key there.
-    url.pathname = `${withoutTrailingSlash(url.pathname)}/v1/traces`;
+    url.pathname = `${url.pathname.replace(/\/$/, "")}/v1/traces`;
     const response = await fetch(url.href, {
       method: "POST",
       headers: { ...headers, "content-type": "application/json" },

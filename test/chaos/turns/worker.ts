@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { tool, type ToolExecutionOptions } from "ai";
 import * as z from "zod";
 import { createRuntime, modelFromSettings, planSupport } from "../../../src/byref.ts";
-import { openaiCompatibleModels } from "../../../src/openai-compatible.ts";
+import { openaiCompatibleModels } from "../../../packages/providers/src/openai-compatible.ts";
 import { TOOLS, type ToolName } from "./script.ts";
 
 // Bound only by the test.

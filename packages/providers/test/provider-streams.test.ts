@@ -1,14 +1,14 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { anthropicModels } from "../../src/edge/models/anthropic.ts";
-import { openaiCompatibleModels } from "../../src/edge/models/openai-compatible.ts";
-import { openaiModels } from "../../src/edge/models/openai.ts";
-import { workersAiModels } from "../../src/edge/models/workers-ai.ts";
-import * as limits from "../../src/limits.ts";
-import { readSettings } from "../../src/edge/settings.ts";
-import { readEvents } from "../../src/edge/models/streamed-events.ts";
-import type { JsonObject } from "../../src/value/json.ts";
-import { type Loopback, startLoopback } from "../support/loopback.ts";
+import { anthropicModels } from "../src/anthropic.ts";
+import { openaiCompatibleModels } from "../src/openai-compatible.ts";
+import { openaiModels } from "../src/openai.ts";
+import { workersAiModels } from "../src/workers-ai.ts";
+import * as limits from "../../../src/limits.ts";
+import { readSettings } from "../../../src/edge/settings.ts";
+import { readEvents } from "../src/streamed-events.ts";
+import type { JsonObject } from "../../../src/value/json.ts";
+import { type Loopback, startLoopback } from "../../../test/support/loopback.ts";
 
 /**
  * What endpoints stream that call themselves compatible: chunks, or a whole body. Then what a turn receives of it, and the

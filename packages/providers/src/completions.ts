@@ -1,4 +1,5 @@
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../value/json.ts";
+import { json } from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
 import {
   asText,
   countsIn,
@@ -28,7 +29,7 @@ export class Completion implements EventReader {
     this.#takeCall = takeCall;
   }
 
-  readonly read = (chunk: JsonObject): readonly JsonObject[] => {
+  readonly read = (chunk: json.JsonObject): readonly json.JsonObject[] => {
     const { error: _error, id, model, created, choices, usage, ...others } = chunk;
     const all = objectsIn(choices);
     const failure = [chunk, ...all].map(errorIn).find((one) => one !== undefined);
@@ -38,19 +39,25 @@ export class Completion implements EventReader {
       ...(textOf(id) === undefined ? {} : { id: String(id) }),
       ...(typeof model === "string" ? { model } : {}),
       ...(typeof created === "number" ? { created } : {}),
-      ...(isJsonObject(usage ?? null) ? { usage: countsIn(usage) } : {}),
+      ...(json.isJsonObject(usage ?? null) ? { usage: countsIn(usage) } : {}),
     };
     return [{ ...others, ...about, choices: all.map((choice) => this.#choice(choice)) }];
   };
 
   /** Some endpoints give no other sign that an answer is complete. */
-  readonly end = (isSaid: boolean): readonly JsonObject[] => {
+  readonly end = (isSaid: boolean): readonly json.JsonObject[] => {
     if (!isSaid || !this.hasSaid || this.hasReason) return [];
     const reason = this.#hasCalled ? "tool_calls" : "stop";
     return [{ choices: [{ index: 0, delta: {}, finish_reason: reason }] }];
   };
 
-  #choice({ delta, message, text, finish_reason: reason, ...others }: JsonObject): JsonObject {
+  #choice({
+    delta,
+    message,
+    text,
+    finish_reason: reason,
+    ...others
+  }: json.JsonObject): json.JsonObject {
     // The last chunk may repeat the whole message.
     const whole = this.hasSaid ? null : message;
     const [said = {}] = objectsIn(delta ?? (text === undefined ? whole : { content: text }));
@@ -81,11 +88,14 @@ function finishReason(reason: Json | undefined): string | null {
 }
 
 /** Some proxies say in the words of their provider alone that it failed. */
-function hasFailed({ finish_reason: reason, native_finish_reason: native }: JsonObject): boolean {
+function hasFailed({
+  finish_reason: reason,
+  native_finish_reason: native,
+}: json.JsonObject): boolean {
   return reasonIn(reason) === "failed" || reasonIn(native) === "failed";
 }
 
-function deltaOf(delta: JsonObject): JsonObject {
+function deltaOf(delta: json.JsonObject): json.JsonObject {
   const { content, reasoning, reasoning_content: thought } = delta;
   const others = Object.entries(delta).filter(([key]) => !REPLACED.has(key));
   return {
@@ -100,9 +110,9 @@ const REPLACED = new Set(["role", "reasoning", "reasoning_content", "function_ca
 
 /** A text, or parts of which some are thoughts. */
 function contentOf(content: Json): Json {
-  if (!isJsonArray(content)) return asText(content);
-  const parts = content.map((part): JsonObject => {
-    if (!isJsonObject(part)) return { type: "text", text: asText(part) };
+  if (!json.isJsonArray(content)) return asText(content);
+  const parts = content.map((part): json.JsonObject => {
+    if (!json.isJsonObject(part)) return { type: "text", text: asText(part) };
     const isText = part.type !== "thinking" && typeof part.text === "string";
     return { ...part, type: isText ? "text" : (textOf(part.type) ?? "") };
   });
@@ -117,7 +127,7 @@ type CallDelta = {
 };
 
 /** What a delta says of calls. Some endpoints leave out what is around the name and the arguments. */
-function callsIn({ function_call: call, tool_calls: calls }: JsonObject): CallDelta[] {
+function callsIn({ function_call: call, tool_calls: calls }: json.JsonObject): CallDelta[] {
   const [older] = objectsIn(call);
   const all = older === undefined ? objectsIn(calls) : [{ index: 0, function: older }];
   return all.map(({ id, index, function: named, ...others }) => {

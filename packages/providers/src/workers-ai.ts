@@ -1,11 +1,11 @@
+import type { json } from "../../../src/internal.ts";
 import { StreamingToolCallTracker } from "@ai-sdk/provider-utils";
 import { createWorkersAI } from "workers-ai-provider";
-import { ByrefError } from "../../errors.ts";
-import type { JsonObject } from "../../value/json.ts";
-import { StreamCutOff } from "../../turn/model/model-failure.ts";
-import type { Bindings } from "../app-env.ts";
+import { ByrefError } from "../../../src/errors.ts";
+import { StreamCutOff } from "../../../src/internal-tool.ts";
+import type { appEnv } from "../../../src/internal-edge.ts";
 import { Completion } from "./completions.ts";
-import type { ModelProvider } from "./model.ts";
+import type { ModelProvider } from "../../../src/internal-edge.ts";
 import { errorIn, type EventReader, readEvents } from "./streamed-events.ts";
 
 /**
@@ -16,7 +16,7 @@ import { errorIn, type EventReader, readEvents } from "./streamed-events.ts";
 export const workersAiModels: ModelProvider = {
   name: "workers-ai",
   model(id, _settings, env) {
-    const { AI: binding }: Partial<Bindings> = env;
+    const { AI: binding }: Partial<appEnv.Bindings> = env;
     if (binding === undefined) {
       throw new ByrefError(
         "bad_configuration",
@@ -36,7 +36,7 @@ export const workersAiModels: ModelProvider = {
  * are sent on when they are complete, each with an index of its own.
  */
 class Answer implements EventReader {
-  readonly #calls: JsonObject[] = [];
+  readonly #calls: json.JsonObject[] = [];
   readonly #tracker = new StreamingToolCallTracker({
     enqueue: (part) => {
       if (part?.type !== "tool-call") return;
@@ -51,7 +51,7 @@ class Answer implements EventReader {
     return this.#completion.hasReason;
   }
 
-  readonly read = (chunk: JsonObject): readonly JsonObject[] => {
+  readonly read = (chunk: json.JsonObject): readonly json.JsonObject[] => {
     const { response, tool_calls: calls, ...others } = chunk;
     // The older form of Cloudflare. Some models send both.
     const delta = { content: response ?? "", tool_calls: calls ?? [] };
@@ -63,7 +63,7 @@ class Answer implements EventReader {
     return events;
   };
 
-  readonly end = (isSaid: boolean): readonly JsonObject[] => {
+  readonly end = (isSaid: boolean): readonly json.JsonObject[] => {
     const { hasSaid, hasReason } = this.#completion;
     // The provider would take it for an empty answer.
     if (!hasSaid && !hasReason) throw new StreamCutOff();

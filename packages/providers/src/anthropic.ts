@@ -1,6 +1,7 @@
 import { AnthropicLanguageModel } from "@ai-sdk/anthropic/internal";
-import { isJsonObject, type Json, type JsonObject } from "../../value/json.ts";
-import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
+import { json } from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
+import type { ModelProvider } from "../../../src/internal-edge.ts";
 import {
   asText,
   countsIn,
@@ -23,7 +24,7 @@ export const anthropicModels: ModelProvider = {
   model: (id, { MODEL_BASE_URL = "https://api.anthropic.com/v1", MODEL_API_KEY = "" }) =>
     new AnthropicLanguageModel(id, {
       provider: "anthropic.messages",
-      baseURL: withoutTrailingSlash(MODEL_BASE_URL),
+      baseURL: MODEL_BASE_URL.replace(/\/$/, ""),
       headers: { "anthropic-version": "2023-06-01", "x-api-key": MODEL_API_KEY },
       fetch: fetchEvents(() => new Message()),
       supportedUrls: () => ({ "image/*": [ANY_URL], "application/pdf": [ANY_URL] }),
@@ -49,14 +50,14 @@ class Message implements EventReader {
   #blocks = 0;
   #hasCalled = false;
   #reason: string | undefined;
-  #counts: JsonObject = { output_tokens: 0 };
+  #counts: json.JsonObject = { output_tokens: 0 };
   #hasEnded = false;
 
   get hasReason(): boolean {
     return this.#reason !== undefined;
   }
 
-  readonly read = (event: JsonObject): readonly JsonObject[] => {
+  readonly read = (event: json.JsonObject): readonly json.JsonObject[] => {
     const failure = errorIn(event) ?? (event.type === "error" ? FAILED : undefined);
     if (failure !== undefined)
       return [{ type: "error", error: { ...failure, type: textOf(failure.type) ?? "api_error" } }];
@@ -84,7 +85,7 @@ class Message implements EventReader {
   };
 
   /** An answer is complete once it has a reason. Some endpoints give no other sign than the end. */
-  readonly end = (isSaid: boolean): readonly JsonObject[] => {
+  readonly end = (isSaid: boolean): readonly json.JsonObject[] => {
     if (this.#hasEnded || !(isSaid || this.hasReason)) return [];
     this.#hasEnded = true;
     const isMissing = !this.hasReason && this.#blocks > 0;
@@ -96,7 +97,7 @@ class Message implements EventReader {
   };
 
   /** A message that was not streamed. */
-  #whole({ content, stop_reason: reason = null, usage = null, ...message }: JsonObject) {
+  #whole({ content, stop_reason: reason = null, usage = null, ...message }: json.JsonObject) {
     const blocks = objectsIn(content).flatMap((block, index) => [
       { type: "content_block_start", index, content_block: block },
       { type: "content_block_stop", index },
@@ -110,7 +111,7 @@ class Message implements EventReader {
   }
 
   /** A later event does not take back the reason. */
-  #delta(event: JsonObject): readonly JsonObject[] {
+  #delta(event: json.JsonObject): readonly json.JsonObject[] {
     const [{ stop_reason: word, ...others } = {}] = objectsIn(event.delta);
     this.#reason = reasonOf(word) ?? this.#reason;
     const delta = { ...others, stop_reason: this.#reason ?? null };
@@ -118,7 +119,7 @@ class Message implements EventReader {
     return [...this.#stopAll(), { ...event, delta, usage: this.#counts }];
   }
 
-  #start(event: JsonObject): readonly JsonObject[] {
+  #start(event: json.JsonObject): readonly json.JsonObject[] {
     const key = keyOf(event);
     const before = this.#stop(key);
     const [block = {}] = objectsIn(event.content_block);
@@ -130,7 +131,7 @@ class Message implements EventReader {
     return [...before, ...startOf({ ...event, index, content_block: block }, block)];
   }
 
-  #blockDelta(event: JsonObject): readonly JsonObject[] {
+  #blockDelta(event: json.JsonObject): readonly json.JsonObject[] {
     const [delta = {}] = objectsIn(event.delta);
     const texts = TEXTS.filter((name) => name in delta);
     if (texts.length === 0 && !DELTAS.test(textOf(delta.type) ?? "")) return [];
@@ -146,18 +147,18 @@ class Message implements EventReader {
     return [...before, { ...event, index, delta: { ...delta, ...Object.fromEntries(said) } }];
   }
 
-  #stop(key: string): readonly JsonObject[] {
+  #stop(key: string): readonly json.JsonObject[] {
     const index = this.#open.get(key);
     this.#open.delete(key);
     return index === undefined ? [] : [{ type: "content_block_stop", index }];
   }
 
-  #stopAll(): readonly JsonObject[] {
+  #stopAll(): readonly json.JsonObject[] {
     return [...this.#open.keys()].flatMap((key) => this.#stop(key));
   }
 }
 
-function keyOf({ index }: JsonObject): string {
+function keyOf({ index }: json.JsonObject): string {
   return textOf(index) ?? "";
 }
 
@@ -177,7 +178,7 @@ function reasonOf(word: Json | undefined): string | undefined {
   return isOwn ? text : REASONS[known];
 }
 
-function startOf(event: JsonObject, block: JsonObject): readonly JsonObject[] {
+function startOf(event: json.JsonObject, block: json.JsonObject): readonly json.JsonObject[] {
   const { type, input, id } = block;
   if (type === "text" || type === "thinking") {
     const text = asText(block[type] ?? null);
@@ -186,6 +187,6 @@ function startOf(event: JsonObject, block: JsonObject): readonly JsonObject[] {
     return text === "" ? [start] : [start, { ...event, type: "content_block_delta", delta }];
   }
   if (type !== "tool_use") return [event];
-  const given = isJsonObject(input ?? null) ? {} : { input: {} };
+  const given = json.isJsonObject(input ?? null) ? {} : { input: {} };
   return [{ ...event, content_block: { ...block, id: textOf(id) ?? "", ...given } }];
 }

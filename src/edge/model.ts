@@ -1,6 +1,6 @@
 import type { LanguageModel } from "ai";
-import type { Settings } from "../settings.ts";
-import { ByrefError } from "../../errors.ts";
+import type { Settings } from "./settings.ts";
+import { ByrefError } from "../errors.ts";
 
 declare global {
   namespace Cloudflare {
@@ -10,7 +10,7 @@ declare global {
 }
 
 /**
- * A kind of model that `MODEL` may name. Each built-in provider has its own file in `models/` and is imported
+ * A kind of model that `MODEL` may name. Each built-in provider is a file of `packages/providers` and is imported
  * separately, because it adds up to 60 KiB to the Worker.
  */
 export interface ModelProvider {
@@ -31,11 +31,6 @@ export function modelFromSettings(
     const { kind, id } = modelNamed(settings, providers);
     return kind.model(id, settings, env);
   };
-}
-
-/** Removes a final slash: endpoints append paths that begin with one. */
-export function withoutTrailingSlash(url: string): string {
-  return url.replace(/\/$/, "");
 }
 
 /** What a kind of model requires: a setting, and why. */

@@ -1,13 +1,14 @@
 import { type EventSourceMessage, EventSourceParserStream } from "@ai-sdk/provider-utils";
-import * as limits from "../../limits.ts";
-import { isJsonArray, isJsonObject, type Json, jsonIn, type JsonObject } from "../../value/json.ts";
+import * as limits from "../../../src/limits.ts";
+import { json } from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
 
 /** What reads the events of one answer. */
 export interface EventReader {
   /** Returns what to send on in place of an event, as the API's owner would send it. */
-  readonly read: (event: JsonObject) => readonly JsonObject[];
+  readonly read: (event: json.JsonObject) => readonly json.JsonObject[];
   /** Returns what to send on before the end. `isSaid`: the endpoint says that this is the end. */
-  readonly end?: (isSaid: boolean) => readonly JsonObject[];
+  readonly end?: (isSaid: boolean) => readonly json.JsonObject[];
   /** True once the answer has its reason to end. Then its end is not awaited for long. */
   readonly hasReason?: boolean;
 }
@@ -81,7 +82,7 @@ function through(reader: EventReader): Transformer<EventSourceMessage, string> {
   let waiting: ReturnType<typeof setTimeout> | undefined;
   const send = (
     controller: TransformStreamDefaultController<string>,
-    events: readonly JsonObject[],
+    events: readonly json.JsonObject[],
   ) => {
     for (const event of events) controller.enqueue(`data: ${JSON.stringify(event)}\n\n`);
   };
@@ -121,16 +122,16 @@ function through(reader: EventReader): Transformer<EventSourceMessage, string> {
 
 /** The values in the data of an event: one, a list, or one on each line. What is no JSON is a text. */
 function valuesIn(data: string): readonly Json[] {
-  const whole = jsonIn(data);
-  if (whole !== undefined) return isJsonArray(whole) ? whole : [whole];
+  const whole = json.jsonIn(data);
+  if (whole !== undefined) return json.isJsonArray(whole) ? whole : [whole];
   const lines = data.split("\n").map((line) => line.trim());
-  return lines.flatMap((line) => (line === "" ? [] : (jsonIn(line) ?? line)));
+  return lines.flatMap((line) => (line === "" ? [] : (json.jsonIn(line) ?? line)));
 }
 
 /** The event that a value stands for. A text is an error in the endpoint's words. Nothing for null, and for other pings. */
-function eventOf(value: Json, name: string | undefined): JsonObject | undefined {
+function eventOf(value: Json, name: string | undefined): json.JsonObject | undefined {
   if (typeof value === "string") return { error: value };
-  if (!isJsonObject(value)) return undefined;
+  if (!json.isJsonObject(value)) return undefined;
   if (name === "error" && errorIn(value) === undefined) return { error: value };
   return name === undefined ? value : { type: name, ...value };
 }
@@ -142,9 +143,9 @@ export function textOf(value: Json | undefined): string | undefined {
 }
 
 /** The objects of a list, or one alone. */
-export function objectsIn(value: Json | undefined): readonly JsonObject[] {
+export function objectsIn(value: Json | undefined): readonly json.JsonObject[] {
   if (value === undefined) return [];
-  return (isJsonArray(value) ? value : [value]).filter(isJsonObject);
+  return (json.isJsonArray(value) ? value : [value]).filter(json.isJsonObject);
 }
 
 /** Whether it is more than null, false, 0, an empty text or an empty object. */
@@ -158,10 +159,10 @@ export function asText(value: Json): string {
 }
 
 /** Counts of tokens, also those that are written as texts. Some endpoints write -1 for one that they do not know. */
-export function countsIn(value: Json | undefined): JsonObject {
+export function countsIn(value: Json | undefined): json.JsonObject {
   const [counts = {}] = objectsIn(value);
   const entries = Object.entries(counts).flatMap(([key, count]): readonly [string, Json][] => {
-    if (isJsonObject(count)) return [[key, countsIn(count)]];
+    if (json.isJsonObject(count)) return [[key, countsIn(count)]];
     const isCount = textOf(count) !== undefined && Number(count) >= 0 && Number(count) < Infinity;
     return isCount ? [[key, Number(count)]] : [];
   });
@@ -169,12 +170,12 @@ export function countsIn(value: Json | undefined): JsonObject {
 }
 
 /** An error of an API, in one of the forms of OpenAI, Anthropic, vLLM, FastAPI and proxies. Some send an empty one. */
-export function errorIn(event: JsonObject): JsonObject | undefined {
+export function errorIn(event: json.JsonObject): json.JsonObject | undefined {
   const { error, errors, detail, object, ...others } = event;
   const [first] = objectsIn(errors);
   const given = [error, first, detail, object === "error" ? others : null].find(isSaid);
   if (given === undefined) return undefined;
-  if (isJsonObject(given) && typeof given.message === "string") return given;
+  if (json.isJsonObject(given) && typeof given.message === "string") return given;
   return { message: typeof given === "string" ? given : JSON.stringify(given) };
 }
 

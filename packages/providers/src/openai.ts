@@ -1,6 +1,6 @@
 import { OpenAIResponsesLanguageModel } from "@ai-sdk/openai/internal";
 import { defaultSettingsMiddleware, wrapLanguageModel } from "ai";
-import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
+import type { ModelProvider } from "../../../src/internal-edge.ts";
 import { errorIn, fetchEvents } from "./streamed-events.ts";
 
 /**
@@ -11,7 +11,7 @@ import { errorIn, fetchEvents } from "./streamed-events.ts";
 export const openaiModels: ModelProvider = {
   name: "openai",
   model(id, { MODEL_BASE_URL = "https://api.openai.com/v1", MODEL_API_KEY = "" }) {
-    const baseURL = withoutTrailingSlash(MODEL_BASE_URL);
+    const baseURL = MODEL_BASE_URL.replace(/\/$/, "");
     const model = new OpenAIResponsesLanguageModel(id, {
       provider: "openai.responses",
       baseURL,

@@ -1,9 +1,10 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV4StreamPart as Part } from "@ai-sdk/provider";
 import { type LanguageModelMiddleware, wrapLanguageModel } from "ai";
-import { compact, type Json } from "../../value/json.ts";
+import { json } from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
 import { fetchCompletions } from "./completions.ts";
-import type { ModelProvider } from "./model.ts";
+import type { ModelProvider } from "../../../src/internal-edge.ts";
 import { objectsIn, textOf } from "./streamed-events.ts";
 
 /** `openai-compatible:<model>`: any endpoint with the chat completions API, at `MODEL_BASE_URL`. */
@@ -15,7 +16,7 @@ export const openaiCompatibleModels: ModelProvider = {
       baseURL: MODEL_BASE_URL,
       includeUsage: true,
       fetch: fetchCompletions,
-      ...compact({ apiKey: MODEL_API_KEY }),
+      ...json.compact({ apiKey: MODEL_API_KEY }),
     });
     return wrapLanguageModel({ model: provider(id), middleware: withImages });
   },

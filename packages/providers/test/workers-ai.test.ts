@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
-import { modelFromSettings } from "../../../src/edge/models/model.ts";
-import { workersAiModels } from "../../../src/edge/models/workers-ai.ts";
-import { json, type TurnJson } from "../../support/edge.ts";
-import { withRuntime } from "../../support/own-runtime.ts";
+import { modelFromSettings } from "../../../src/edge/model.ts";
+import { workersAiModels } from "../src/workers-ai.ts";
+import { json, type TurnJson } from "../../../test/support/edge.ts";
+import { withRuntime } from "../../../test/support/own-runtime.ts";
 
 type Delta = Readonly<Record<string, unknown>>;
 interface Run {

@@ -1,1 +1,0 @@
-export { anthropicModels } from "./edge/models/anthropic.ts";

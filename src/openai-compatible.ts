@@ -1,1 +1,0 @@
-export { openaiCompatibleModels } from "./edge/models/openai-compatible.ts";

@@ -1,1 +1,0 @@
-export { openaiModels } from "./edge/models/openai.ts";

@@ -1,1 +1,0 @@
-export { workersAiModels } from "./edge/models/workers-ai.ts";
