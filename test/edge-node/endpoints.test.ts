@@ -104,6 +104,15 @@ describe("every documented parameter", () => {
     },
   );
 
+  it.each(inQuery.filter(([title]) => /^(?:PUT|PATCH|DELETE)/u.test(title)))(
+    "%s is refused if it is misspelt: it would be ignored",
+    async (_, { endpoint, parameter }) => {
+      expect(await outcomeOf(endpoint, parameter, "x", `?${parameter.name}s=x`)).toBe(
+        "bad_request",
+      );
+    },
+  );
+
   it("may hold the character for what is not UTF-8", async () => {
     const call = calls.find(({ parameter }) => parameter.name === "search");
     if (call === undefined) throw new Error("It is documented.");

@@ -84,6 +84,7 @@ export function endpoint<Target, const Route extends string, const Described ext
     async handle(incoming, target) {
       const { request } = incoming;
       const url = new URL(request.url);
+      if (CHANGING.has(method)) requireNamed(url, operation);
       const call = {
         ...incoming,
         query: parseAll(operation.query, (name) => parameterIn(url, name)),
@@ -102,6 +103,21 @@ export function endpoint<Target, const Route extends string, const Described ext
 /** Throws `bad_request` for a malformed header that the endpoint documents. */
 export function parseHeaders({ headers }: Operation, given: Headers): Record<string, unknown> {
   return parseAll(headers, (name) => given.get(name));
+}
+
+/** Methods whose work cannot be taken back if a parameter was ignored. Clients of others add parameters of their own. */
+const CHANGING: ReadonlySet<string> = new Set(["PUT", "PATCH", "DELETE"]);
+
+/** Throws `bad_request` for a parameter that the endpoint does not have, as for one that is misspelt. */
+function requireNamed({ searchParams }: URL, { query = {} }: Operation): void {
+  // The Worker reads the location of any conversation.
+  const other = [...searchParams.keys()].find((name) => name !== "location" && !(name in query));
+  if (other === undefined) return;
+  const names = Object.keys(query).join(", ") || "none";
+  throw new ByrefError(
+    "bad_request",
+    `${clip(other, MAX_PLACE_CHARS)}: is no parameter here; there are: ${names}`,
+  );
 }
 
 /** Throws `bad_request` for a parameter that is there twice, or not in UTF-8: one value would be lost, or changed. */
