@@ -50,6 +50,9 @@ type Versions = readonly [worker: Version, conversations: Version, directories: 
 
 const CLASSES = { CONVERSATIONS: "Conversation", DIRECTORY: "Directory", TABLES: "Tables" };
 
+/** What models are shown of tools' schemas has another form, and a run's state has no handles for its parts. */
+const GONE = /^\.tools\[\]\.inputSchema\.|^\[data-run\]\.data\.state\./u;
+
 const folder = temporaryFolder();
 let newBundle: { readonly rootPath: string; readonly scriptPath: string };
 let worker: ChaosWorker | undefined;
@@ -119,10 +122,7 @@ describe("while objects of a deploy have the code of 0.2.0, and others this vers
     const changed = [...before].flatMap(([request, { status, body }]) => {
       const now = answers.get(request);
       const shape = shapeOf(now?.body);
-      // Conditions in schemas of tools are not shown any more.
-      const missing = [...shapeOf(body)].filter(
-        (place) => !shape.has(place) && !place.includes(".propertyNames."),
-      );
+      const missing = [...shapeOf(body)].filter((place) => !shape.has(place) && !GONE.test(place));
       return now?.status === status && missing.length === 0 ? [] : [{ request, now, missing }];
     });
     expect(changed).toEqual([]);
