@@ -106,6 +106,8 @@ export async function startWorker(stateDir: string, options: string): Promise<Ch
     process.off("exit", onExit);
     killGroup(child.pid);
     await untilGone(child.pid);
+    // The folder of the log may be deleted now.
+    child.stdout?.destroy();
   };
   const url = await readyUrl(child);
   if (url !== undefined) return { url, startMs: performance.now() - startedMs, kill };
