@@ -22,7 +22,7 @@ const bundles = [
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
   src: 34_809,
-  "packages/*/src": 32_543,
+  "packages/*/src": 32_541,
   page: 10_533,
   bench: 2_498,
   scripts: 2_075,

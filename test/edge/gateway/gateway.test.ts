@@ -199,7 +199,7 @@ describe("gateway", () => {
 
   it.each(["GET", "DELETE"])("has no sessions: %s answers 405", (method) =>
     withGateway(async (own) => {
-      const response = await own.call(method, "/conversations/one/mcp");
+      const response = await own.call(method, "/conversations/one/mcp?agent=support&tools=search");
       expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
     }),
   );

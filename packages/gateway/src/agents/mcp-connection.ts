@@ -56,8 +56,8 @@ export class McpConnection {
   }
 
   /** Returns the server's tools, at most `maxMcpTools`. Rejects if the server cannot be reached. */
-  async list(signal: AbortSignal): Promise<McpList> {
-    const listed = await unlessAborted(this.#upstream.tools(), signal).catch((error: unknown) => {
+  async list(): Promise<McpList> {
+    const listed = await this.#upstream.tools().catch((error: unknown) => {
       throw this.#failure(error);
     });
     const tools: McpDefinition[] = [];

@@ -107,7 +107,7 @@ export class McpDirectory {
     if (this.#now() < known.freshUntil) return { ...offer, isUp: true };
     if (this.#now() < known.downUntil) return { ...offer, isUp: false };
     try {
-      const list = (limited: AbortSignal) => connection.list(limited);
+      const list = () => connection.list();
       const { tools, leftOut } = await withTimeLimit(limits.replyMs, list, signal);
       if (leftOut !== "" && leftOut !== known.leftOut)
         this.#warn(characters.clip(`MCP server ${server.name} is used without: ${leftOut}`, 500));
@@ -193,10 +193,7 @@ function wholeValueOf(result: ServerResult): unknown {
 /** Caches the servers' tool lists for the lifetime of the isolate; it keeps no connections. */
 const directory = new McpDirectory();
 
-/**
- * Adds the tools of the agent's servers, and of those in `MCP_SERVERS` that it may use, if they are available. A separate import,
- * because the MCP client is large.
- */
+/** Adds the tools of the agent's servers, and of those in `MCP_SERVERS` that it may use, if they are available. */
 export const mcpTools: chosenAgents.Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
   const given = MCP_SERVERS.filter(({ agents }) => agents?.includes(agent.name) ?? true);
   const servers = [...given, ...(agent.mcpServers ?? [])];

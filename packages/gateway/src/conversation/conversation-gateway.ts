@@ -187,14 +187,16 @@ const lists = new Recent<Said>(256);
 /** Sent by clients of the protocol; the library reads them. */
 const header = parameters.text.optional();
 
+const query = {
+  agent: parameters.text.optional().describe("Also offers this agent's tools"),
+  tools: z.enum(["list", "search"]).default("list").describe("`search`: only what finds tools"),
+};
+
 const message: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/mcp",
   {
     summary: "The conversation as an MCP server (streamable HTTP, without sessions)",
-    query: {
-      agent: parameters.text.optional().describe("Also offers this agent's tools"),
-      tools: z.enum(["list", "search"]).default("list").describe("`search`: only what finds tools"),
-    },
+    query,
     headers: {
       "mcp-protocol-version": header,
       "mcp-session-id": header,
@@ -210,9 +212,8 @@ const message: Endpoint<ConversationParts> = endpoint(
       202: "A notification was received",
     },
   },
-  ({ body, params, query, request }, { context }) => {
+  ({ body, params, query: { agent, tools }, request }, { context }) => {
     if (context.gateway === undefined) throw new ByrefError("internal", "There is no gateway.");
-    const { agent, tools } = query;
     return context.gateway.handle({
       request,
       message: body,
@@ -223,11 +224,11 @@ const message: Endpoint<ConversationParts> = endpoint(
   },
 );
 
-/** There are no sessions: no stream of the server's own messages, and nothing to end. */
+/** There are no sessions: no stream of the server's own messages, and nothing to end. Clients ask at the same URL. */
 const noSessions = (["GET", "DELETE"] as const).map((method): Endpoint<Context<appEnv.AppEnv>> =>
   endpoint(
     `${method} /conversations/:id/mcp`,
-    { summary: "Answers 405: there are no sessions", answers: { 405: "Only POST" } },
+    { summary: "Answers 405: there are no sessions", query, answers: { 405: "Only POST" } },
     () => new Response(null, { status: 405, headers: { allow: "POST" } }),
   ),
 );
