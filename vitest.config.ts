@@ -41,6 +41,14 @@ class ByPath extends BaseSequencer {
   }
 }
 
+/** workerd's own reports, of objects that a test kills and requests that it gives up. */
+const WORKERD_REPORT = /^(?:(?:uncaught )?exception;? |e = |console warning; |NOSENTRY )/;
+for (const stream of [process.stdout, process.stderr]) {
+  const write = stream.write.bind(stream);
+  stream.write = (text: string | Uint8Array, ...rest: never[]) =>
+    WORKERD_REPORT.test(String(text)) || write(text, ...rest);
+}
+
 const worker = () =>
   cloudflareTest({
     wrangler: { configPath: "./wrangler.toml" },
@@ -52,6 +60,9 @@ export default defineConfig({
   test: {
     // Each project runs in a group of its own: a worker that another project's file follows is started again.
     maxWorkers: 2,
+    // Of passed tests, one line for each file.
+    silent: "passed-only",
+    slowTestThreshold: STUCK_MS,
     // Not the default: runs with another lock file, such as those with older peers, empty it while others read it.
     fsModuleCachePath: new URL("node_modules/.cache/vitest", import.meta.url).pathname,
     sequence: { sequencer: ByPath },
