@@ -82,7 +82,7 @@ function withoutKey(model: LanguageModelV4, key: string | undefined): LanguageMo
 type WrapGenerate = NonNullable<LanguageModelV4Middleware["wrapGenerate"]>;
 
 /** Returns the model with a function around each call. */
-export function wrapModel(model: LanguageModelV4, wrapGenerate: WrapGenerate): LanguageModelV4 {
+function wrapModel(model: LanguageModelV4, wrapGenerate: WrapGenerate): LanguageModelV4 {
   return wrapLanguageModel({ model, middleware: { specificationVersion: "v4", wrapGenerate } });
 }
 

@@ -30,7 +30,7 @@ interface About {
 }
 
 /** Families with data that can be passed by reference. */
-const PASSING: ReadonlySet<Family> = new Set(["bytes", "edit", "ids", "wrong reference"]);
+const PASSING: ReadonlySet<Family> = new Set(["bytes", "edit", "ids"]);
 
 /** Returns what a cell adds to a measure: whether it is true, a number, or a fraction; undefined for nothing. */
 type Sample = (cell: Cell) => boolean | number | Fraction | undefined;
@@ -39,11 +39,6 @@ type Sample = (cell: Cell) => boolean | number | Fraction | undefined;
 export const measures = {
   right: ["right", "share", ({ isRight }) => isRight],
   intact: ["bytes intact", "share", ({ isIntact }) => isIntact],
-  copyErrors: [
-    "copy errors per 1,000 characters",
-    "number",
-    ({ copied }) => copied && [copied.errors * 1_000, copied.chars],
-  ],
   input: ["input tokens", "number", ({ input }) => input],
   cached: ["of them cached", "number", ({ cached }) => cached],
   output: ["output tokens", "number", ({ output }) => output],
@@ -60,8 +55,6 @@ export const measures = {
     "share",
     ({ references: { wrong, written } }) => (written > 0 ? [wrong, written] : undefined),
   ],
-  recovered: ["recovered", "share", ({ recovered }) => recovered],
-  recoverySteps: ["steps to recover", "number", ({ recoverySteps }) => recoverySteps],
 } as const satisfies Record<string, readonly [title: string, unit: Unit, sample: Sample]>;
 
 export type Measures = { readonly [Name in keyof typeof measures]?: Interval };

@@ -116,13 +116,6 @@ const rules: readonly (readonly [
   ],
   [/^Call list_orders and list_customers\. .+? "country" "(\w+)"/u, total],
   [
-    /^Call list_parts, then pass the whole list to print_table/u,
-    (hand) => {
-      const listed = hand.call("list_parts", {});
-      return hand.finish("print_table", () => ({ rows: hand.pass(listed) }));
-    },
-  ],
-  [
     /<text>\n([\s\S]*)\n<\/text>/u,
     (hand, given) => hand.finish("store_text", () => ({ text: hand.copy(given) })),
   ],

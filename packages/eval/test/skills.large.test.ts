@@ -38,23 +38,20 @@ function expectInside(interval: Measures["right"], value: number): void {
 }
 
 describe("the evaluation measures", () => {
-  it("the rate of copy errors, and its effect on the bytes", async () => {
+  it("the effect of copy errors on the bytes", async () => {
     const tasks = seeds(60).map((seed) => bytesTask(seed % 2 === 0 ? "text" : "csv", 4_000, seed));
     const results = await measured(
       { ...exact, copyErrorsPer1000: 0.5 },
       tasks,
       "value,offload,reference",
     );
-    for (const arm of ["by value", "offload"]) {
-      expectInside(rowOf(results, arm).copyErrors, 0.5);
-      // No error in 4,000 characters: e^-2.
+    // No error in 4,000 characters: e^-2.
+    for (const arm of ["by value", "offload"])
       expectInside(rowOf(results, arm).intact, Math.exp(-2));
-    }
     expect(rowOf(results, "reference").intact?.value).toBe(1);
-    expect(rowOf(results, "reference").copyErrors).toBeUndefined();
   });
 
-  it("the share of misspelled references, and that each is corrected in one step", async () => {
+  it("the share of misspelled references, which the model corrects", async () => {
     const tasks = seeds(300).map((seed) => idsTask(seed));
     const row = rowOf(
       await measured({ ...exact, misspells: 0.05 }, tasks, "reference"),
@@ -62,8 +59,6 @@ describe("the evaluation measures", () => {
     );
     expectInside(row.wrongReferences, 0.05);
     expect(row.right?.value).toBe(1);
-    expect(row.recovered?.value).toBe(1);
-    expect(row.recoverySteps?.value).toBeLessThan(1.2);
   });
 
   it("the share of conversations that ignore the guide", async () => {

@@ -41,20 +41,6 @@ describe("a model that makes no mistakes", () => {
     const failed = cells.filter(({ isRight }) => !isRight).map(({ task }) => task);
     expect(failed).toEqual(["bytes-csv-48000-7", "bytes-json-48000-7"]);
   });
-
-  it("recovers from a wrong reference in one step", async () => {
-    const task = tasks.find(({ family }) => family === "wrong reference");
-    const cells = await Promise.all(arms.flatMap((arm) => (task ? play(task, arm) : [])));
-    const found = cells.map(({ arm, recoverySteps, recovered }) => [arm, recoverySteps, recovered]);
-    expect(found).toEqual([
-      ["by value", 1, true],
-      ["cap", 1, true],
-      // This arm reads the file first.
-      ["offload", 2, true],
-      ["reference", 1, true],
-      ["reference, SQL", 1, true],
-    ]);
-  });
 });
 
 let folder: string;
