@@ -14,7 +14,7 @@ it("byref eval measures a scripted model without a key, and draws the table and 
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
     expect(status, stderr).toBe(0);
     expect(stderr).toContain("of 150 cells");
-    expect(stdout).toContain("|  | by value | cap | offload | reference | reference, SQL |");
+    expect(stdout).toContain("|  | value | cap | offload | reference | sql |");
     expect(stdout).toContain("says nothing about any real model");
     const guide = readFileSync(join(root, "docs/guides/evaluation.md"), "utf8");
     for (const row of ["right", "bytes intact", "model calls"]) {

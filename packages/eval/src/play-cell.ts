@@ -1,4 +1,4 @@
-import type { Arm, ArmName, Conversation, Steps } from "./arms.ts";
+import type { Arm, Conversation, Steps } from "./arms.ts";
 import { type Family, recordingTools, type Task, type Verdict } from "./task.ts";
 import { APICallError, type LanguageModelV4 } from "@ai-sdk/provider";
 import { RetryError } from "ai";
@@ -20,7 +20,7 @@ type Ending =
 export interface Cell {
   readonly task: string;
   readonly family: Family;
-  readonly arm: ArmName;
+  readonly arm: string;
   readonly ending: Ending;
   readonly isRight: boolean;
   readonly why?: string;

@@ -1,5 +1,5 @@
 import { json } from "../../../src/internal.ts";
-import { type ArmName, armNames } from "./arms.ts";
+import { arms } from "./arms.ts";
 import type { Price } from "./models.ts";
 import { type Cell, keyOf } from "./play-cell.ts";
 import type { Family } from "./task.ts";
@@ -12,7 +12,7 @@ export interface Results {
   readonly about: About;
   readonly arms: readonly ArmRow[];
   /** The share of the tasks of a kind that is right. */
-  readonly families: readonly { family: Family; arm: ArmName; right?: Interval }[];
+  readonly families: readonly { family: Family; arm: string; right?: Interval }[];
   readonly cells: readonly Cell[];
 }
 
@@ -60,7 +60,7 @@ export const measures = {
 export type Measures = { readonly [Name in keyof typeof measures]?: Interval };
 
 interface ArmRow extends Measures {
-  readonly arm: ArmName;
+  readonly arm: string;
   readonly tasks: number;
 }
 
@@ -68,7 +68,7 @@ interface ArmRow extends Measures {
 export function summarize(about: About, finished: readonly Cell[]): Results {
   const cells = finished.toSorted((a, b) => keyOf(a).localeCompare(keyOf(b), "en"));
   const byArm = Map.groupBy(cells, ({ arm }) => arm);
-  const rows = armNames.flatMap((arm) => {
+  const rows = arms.flatMap(({ name: arm }) => {
     const own = byArm.get(arm);
     return own === undefined ? [] : [{ arm, own }];
   });

@@ -134,7 +134,6 @@ it.each([
   [["--model", "openai-compatible:x"], "--price IN,CACHED,OUT"],
   [["--model", "openai-compatible:x", "--price", "1,1,1"], "MODEL_BASE_URL"],
   [["--model", "anthropic:claude-sonnet-4", "--price", "1,1,1"], "MODEL_API_KEY"],
-  [["--model", "workers-ai:x", "--price", "1,1,1"], "CLOUDFLARE_ACCOUNT_ID"],
   [["--model", "scripted:nobody"], "there are exact, sloppy"],
   [["--model", "scripted:exact", "--arms", "all"], "There is no arm all"],
   [["--model", "scripted:exact", "--count", "x"], "--count needs a number"],

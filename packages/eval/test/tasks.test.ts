@@ -57,7 +57,7 @@ function tasksOf(records: readonly object[]): readonly Task[] {
 /** Runs a task with a model that makes these calls. */
 async function played(task: Task | undefined, calls: readonly ScriptedCall[]) {
   if (task === undefined) throw new Error("There is no task.");
-  const chosen = arms.filter(({ name }) => name === "by value" || name === "reference");
+  const chosen = arms.filter(({ name }) => name === "value" || name === "reference");
   return Promise.all(
     chosen.map(async (arm) => {
       const cell = await playCell(task, arm, {
