@@ -281,6 +281,23 @@ describe("a call that fails", () => {
     }
   });
 
+  it("gets the answer of a stream that was cut and can be resumed", async () => {
+    const server = await start([offering("act")]);
+    const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);
+    const answer = { jsonrpc: "2.0", id: 0, result: textResult("resumed") };
+    server.intercept((request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      if (request.method === "GET") response.end(`id: 2\ndata: ${JSON.stringify(answer)}\n\n`);
+      else
+        void textOf(request).then((text) => {
+          answer.id = JSON.parse(text).id;
+          response.end("id: 1\nretry: 1\ndata:\n\n");
+        });
+      return true;
+    });
+    expect(await run(tools, "act")).toBe("resumed");
+  });
+
   it("closes the request when the turn is stopped", async () => {
     const slow: OfferedTool = { name: "slow", answer: () => never() };
     const server = await start([slow]);
