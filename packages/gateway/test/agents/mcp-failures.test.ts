@@ -37,6 +37,7 @@ it("a server's tools that are left out are logged once, and the others are used"
 const schema = { type: "object" };
 
 const LISTS: readonly (readonly [tool: unknown, isOffered: boolean, list?: object])[] = [
+  // mastra-ai/mastra#21859
   [{ name: "odd" }, false],
   [{ name: "odd", inputSchema: null }, false],
   [{ name: "odd", inputSchema: "object" }, false],
@@ -44,10 +45,19 @@ const LISTS: readonly (readonly [tool: unknown, isOffered: boolean, list?: objec
   [{ name: "odd", inputSchema: { type: "object", properties: null } }, true],
   [{ inputSchema: schema }, false],
   [{ name: 7, inputSchema: schema }, false],
+  // cognizant-ai-lab/neuro-san#1341
   [null, false],
   ["odd", false],
+  // zereight/gitlab-mcp#286, modelcontextprotocol/servers#3051
   [{ name: "odd", inputSchema: {} }, true],
+  // anthropics/claude-code#88049
   [{ name: "odd", inputSchema: { anyOf: [schema] } }, true],
+  // okf-memory/okf-agent-memory#30
+  [{ name: "odd", inputSchema: schema, outputSchema: { type: "array", items: {} } }, true],
+  // anomalyco/opencode#26529
+  [{ name: "odd", inputSchema: schema, outputSchema: { $ref: "#/$defs/None" } }, true],
+  // Azure/Azure-Resource-Manager-MCP#21
+  [{ name: "odd", inputSchema: schema, outputSchema: { properties: { a: true } } }, true],
   [{ name: "odd", title: null, description: null, inputSchema: schema }, true],
   [{ name: "odd", description: ["Looks."], inputSchema: schema }, true],
   [{ name: "odd", inputSchema: schema, outputSchema: null, annotations: null, _meta: null }, true],
@@ -151,17 +161,6 @@ describe("a server that is down", () => {
     expect(Object.keys((await open(directory, servers)).tools)).toEqual(["here", "gone"]);
   });
 
-  it("is logged without the key that it repeats", async () => {
-    const server = await start([]);
-    server.intercept(
-      (_, response) => response.writeHead(404).end("No: k3y_0123456789") !== undefined,
-    );
-    const warn = vi.fn<(message: string) => void>();
-    const servers = [{ name: "one", url: server.url, headers: { "x-key": "k3y_0123456789" } }];
-    await open(new McpDirectory({ warn }), servers);
-    expect(warn.mock.calls[0]?.[0]).toMatch(/No: \[secret\]/);
-  });
-
   it("is not asked again for 30 seconds", async () => {
     let now = 0;
     const server = await start([]);
@@ -215,26 +214,6 @@ describe("a server that is down", () => {
 });
 
 describe("a call that fails", () => {
-  const headers = { authorization: "Bearer secret-token-1234" };
-
-  it("reports the server's message without the headers that it was sent", async () => {
-    const server = await start([offering("act")]);
-    const tools = await open(new McpDirectory(), [{ name: "one", url: server.url, headers }]);
-    server.intercept((request, response) => {
-      response.writeHead(500).end(`${request.headers.authorization} is not welcome`);
-      return true;
-    });
-    const said = await run(tools, "act").catch((error: Error) => error.message);
-    expect(said).toMatch(/^Server one: HTTP 500 .*: \[secret\] is not welcome\.$/);
-    expect(said).not.toContain("secret-token");
-  });
-
-  it("reports a tool's message without the headers that it was sent", async () => {
-    const { url } = await start([offering("act", failure("token secret-token-1234 has expired"))]);
-    const tools = await open(new McpDirectory(), [{ name: "one", url, headers }]);
-    await expect(run(tools, "act")).rejects.toThrow("token [secret] has expired");
-  });
-
   it("reports structured content without the headers that it was sent", async () => {
     const key = 'key-"12\\34';
     const failed = { ...failure("No."), structuredContent: { sent: key } };
@@ -262,23 +241,6 @@ describe("a call that fails", () => {
     const { url } = await start([offering("long", long)]);
     const tools = await open(new McpDirectory(), [{ name: "one", url }]);
     await expect(run(tools, "long")).rejects.toThrow(/^It failed: .* more\) .*try again$/u);
-  });
-
-  it("fails at once when the answer's stream ends before the answer", async () => {
-    const server = await start([offering("act")]);
-    const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);
-    for (const isBroken of [false, true]) {
-      server.intercept((request, response) => {
-        request.resume();
-        response.writeHead(200, { "content-type": "text/event-stream" });
-        response.write('data: {"jsonrpc": "2.0", "id":', () => {
-          if (isBroken) response.destroy();
-          else response.end();
-        });
-        return true;
-      });
-      await expect(run(tools, "act")).rejects.toMatchObject({ code: "tool_failed" });
-    }
   });
 
   it("gets the answer of a stream that was cut and can be resumed", async () => {
