@@ -132,12 +132,6 @@ it.each<readonly [result: object, value: unknown]>([
   expect(await run(await openOdd({ tools: [good] }, result), "good")).toEqual(value);
 });
 
-it("a result that cannot be read is an error that says so", async () => {
-  const opened = await openOdd({ tools: [good] }, { content: [{ ...image, data: "%" }] });
-  const said = "Server one: The answer to tools/call does not follow MCP.";
-  await expect(run(opened, "good")).rejects.toThrow(said);
-});
-
 describe("a server that is down", () => {
   it("makes only its own tools unavailable, and is logged once, without its address and headers", async () => {
     let now = 0;
