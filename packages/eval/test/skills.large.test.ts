@@ -49,27 +49,6 @@ describe("the evaluation measures", () => {
     for (const arm of ["value", "offload"]) expectInside(rowOf(results, arm).intact, Math.exp(-2));
     expect(rowOf(results, "reference").intact?.value).toBe(1);
   });
-
-  it("the share of misspelled references, which the model corrects", async () => {
-    const tasks = seeds(300).map((seed) => idsTask(seed));
-    const row = rowOf(
-      await measured({ ...exact, misspells: 0.05 }, tasks, "reference"),
-      "reference",
-    );
-    expectInside(row.wrongReferences, 0.05);
-    expect(row.right?.value).toBe(1);
-  });
-
-  it("the share of conversations that ignore the guide", async () => {
-    const tasks = seeds(150).map((seed) => bytesTask("csv", 2_000, seed));
-    const row = rowOf(
-      await measured({ ...exact, ignoresGuide: 0.1 }, tasks, "reference"),
-      "reference",
-    );
-    expectInside(row.usedReferences, 0.9);
-    // Without references, the model reads the value and copies it without errors.
-    expect(row.right?.value).toBe(1);
-  });
 });
 
 describe("the evaluation ranks", () => {
