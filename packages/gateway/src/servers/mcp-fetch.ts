@@ -192,22 +192,34 @@ export function messageIn(text: string): unknown {
   }
 }
 
-/** In the rest of a message, such as schemas, the library needs doubles. */
+/** The parts of a message that pass the library as they are. In the rest, such as schemas, it needs doubles. */
+const VALUES = [
+  ["result", "structuredContent"],
+  ["result", "_meta"],
+  ["params", "arguments"],
+  ["params", "_meta"],
+] as const;
+
 function withDigits(exact: unknown): unknown {
-  const message = exactNumbers.mapExactNumbers(exact, ({ rawJSON }) => Number(rawJSON));
+  const message = toDoubles(exact);
   if (!json.isObject(message) || !json.isObject(exact)) return message;
-  const { result, params } = message;
-  const structuredContent = json.isObject(exact.result)
-    ? exact.result.structuredContent
-    : undefined;
-  const given = json.isObject(exact.params) ? exact.params.arguments : undefined;
-  return {
-    ...message,
-    ...(structuredContent !== undefined &&
-      json.isObject(result) && { result: { ...result, structuredContent } }),
-    ...(given !== undefined &&
-      json.isObject(params) && { params: { ...params, arguments: given } }),
-  };
+  const parts = { ...message };
+  for (const [part, key] of VALUES) {
+    const [given, digits] = [parts[part], exact[part]];
+    if (!json.isObject(given) || !json.isObject(digits) || digits[key] === undefined) continue;
+    parts[part] = { ...given, [key]: key === "_meta" ? metaOf(digits[key]) : digits[key] };
+  }
+  return parts;
+}
+
+/** The library compares the token. */
+function metaOf(meta: unknown): unknown {
+  if (!json.isObject(meta) || meta.progressToken === undefined) return meta;
+  return { ...meta, progressToken: toDoubles(meta.progressToken) };
+}
+
+function toDoubles(exact: unknown): unknown {
+  return exactNumbers.mapExactNumbers(exact, ({ rawJSON }) => Number(rawJSON));
 }
 
 /**
@@ -221,12 +233,12 @@ function replacementFor(text: string, asked: number | undefined): object | undef
   if (answer !== undefined || !json.isObject(message) || !json.isObject(message.result))
     return answer;
   const result = withoutNulls(message.result);
-  const { structuredContent } = result;
-  if (!exactNumbers.holdsExactNumber(structuredContent))
+  const { structuredContent, _meta } = result;
+  if (!exactNumbers.holdsExactNumber([structuredContent, _meta]))
     return result === message.result ? undefined : { ...message, result };
   const meta = {
-    ...(json.isObject(result._meta) && result._meta),
-    [nameOfDigits()]: JSON.stringify(structuredContent),
+    ...(json.isObject(_meta) && _meta),
+    [nameOfDigits()]: JSON.stringify({ structuredContent, _meta }),
   };
   return { ...message, result: { ...result, _meta: meta } };
 }
@@ -255,7 +267,7 @@ interface StructuredResult {
 export function restoreDigits<Result extends StructuredResult>(result: Result): Result {
   const { [nameOfDigits()]: text, ..._meta } = result._meta ?? {};
   if (typeof text !== "string") return result;
-  return { ...result, _meta, structuredContent: exactNumbers.parseExactly(text) };
+  return { ...result, _meta, ...(exactNumbers.parseExactly(text) as StructuredResult) };
 }
 
 /**
