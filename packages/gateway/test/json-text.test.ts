@@ -63,7 +63,8 @@ it("keeps digits of structured content without a text, and of arguments, to the 
   expect(JSON.stringify(groups)).toContain('[{\\"ids\\":100}]');
 });
 
-it.each<Sending>(["JSON", "a stream", "a stream with ids", "SSE"])(
+// JSON called a stream: envoyproxy/ai-gateway#2218.
+it.each<Sending>(["JSON", "JSON called a stream", "a stream", "a stream with ids", "SSE"])(
   "keeps digits of structured content and _meta that a server behind a URL sends as %s",
   async (sending) => {
     // Longer than what a connection passes on at once.

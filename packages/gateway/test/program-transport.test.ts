@@ -119,7 +119,7 @@ describe("messages of a program", () => {
       '{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"id":1234567890123456789,"far":1e400}}}',
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"id":-9223372036854775808}}}',
       '{"jsonrpc":"2.0","id":1,"result":{"_meta":{"a/id":1234567890123456789},"content":[]}}',
-      '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"a/id":1234567890123456789,"progressToken":7}}}',
+      '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"progressToken":7,"a/id":1234567890123456789}}}',
     ]) {
       expect(read(line)).toBe(line);
     }

@@ -116,6 +116,7 @@ function eventsOf(
   };
   const reader = body
     .pipeThrough(new TextDecoderStream())
+    .pipeThrough(framed())
     .pipeThrough(new EventSourceParserStream({ maxBufferSize: limits.maxBodyBytes, onRetry }))
     .getReader();
   return new ReadableStream<Uint8Array>({
@@ -141,6 +142,20 @@ function eventsOf(
       }
     },
     cancel: (reason) => reader.cancel(reason),
+  });
+}
+
+/** Makes an event of a body that is JSON although it is called a stream of events: none begins with a bracket. */
+function framed(): TransformStream<string, string> {
+  let isJson: boolean | undefined;
+  return new TransformStream({
+    transform(text, controller) {
+      const isFirst = isJson === undefined && text.trim() !== "";
+      if (isFirst) isJson = /^\s*[[{]/u.test(text);
+      const lines = isJson === true ? text.replaceAll(/\r?\n/gu, "\ndata: ") : text;
+      controller.enqueue(isFirst && isJson === true ? `data: ${lines}` : lines);
+    },
+    flush: (controller) => controller.enqueue(isJson === true ? "\n\n" : ""),
   });
 }
 
