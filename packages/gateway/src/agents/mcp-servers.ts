@@ -176,7 +176,8 @@ async function listTools(upstream: Upstream): Promise<Pick<KnownServer, "tools" 
       leftOut.push(`all after the first ${limits.maxMcpTools}`);
       break;
     }
-    if (isUsable(inputSchema)) {
+    // One endless schema must not remove all other tools from a turn.
+    if (JSON.stringify(inputSchema).length <= limits.maxPieceChars) {
       const shown = acceptableSchema(inputSchema);
       tools.push({ ...tool, shown: { properties: {}, ...shown, type: "object" } });
     } else leftOut.push(tool.name);
@@ -217,18 +218,6 @@ function failureOf(error: unknown, { server: { name, address } }: Upstream): Byr
   const message = redact(messageOf(error), [host, hostname]);
   const isNamed = error instanceof ByrefError;
   return new ByrefError("tool_failed", isNamed ? message : `Server ${name}: ${message}`);
-}
-
-/** One schema without end must not remove all other tools from a turn. */
-function isUsable(schema: object): boolean {
-  return (
-    isShallow(schema, limits.maxDepth) && JSON.stringify(schema).length <= limits.maxPieceChars
-  );
-}
-
-function isShallow(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return depth > 0 && Object.values(value).every((inner) => isShallow(inner, depth - 1));
 }
 
 /** Returns the texts of a failure, and its structured content, unless they repeat it. */

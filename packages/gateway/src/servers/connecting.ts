@@ -14,6 +14,7 @@ import {
 import { characters, json, withTimeLimit } from "../../../../src/internal.ts";
 import { isUnreachable, reasonOf } from "./server-errors.ts";
 import type { ServerConfiguration } from "../configuration.ts";
+import { maxDepth } from "../../../../src/limits.ts";
 import * as limits from "../gateway-limits.ts";
 import { mcpFetch, withoutNulls } from "./mcp-fetch.ts";
 
@@ -133,7 +134,7 @@ const LISTS: Readonly<Record<string, List>> = {
 /** Takes items out of a server's lists that the library would refuse together with all others of the list. */
 export function listSieve(onLeftOut: (item: LeftOut) => void) {
   const all = new Map<string, LeftOut>();
-  return { leftOut: () => [...all.values()], leaveOut, sift };
+  return { leftOut: () => [...all.values()], sift };
 
   /** Adds an item, which stays until the list is requested again. */
   function leaveOut({ kind, name: written, why }: LeftOut): void {
@@ -261,11 +262,14 @@ function nameOf(item: unknown, index: number): string {
 }
 
 function refusalOf(item: unknown, { type }: List): string | undefined {
-  try {
-    if (isSpecType[type](item)) return undefined;
-  } catch {
-    return "It has too many levels.";
-  }
+  // Of an item: its own level, and those of its schema.
+  if (!isShallow(item, maxDepth + 1)) return `It has more than ${maxDepth} levels.`;
+  if (isSpecType[type](item)) return undefined;
   const { issues: [issue] = [] } = specTypeSchemas[type]["~standard"].validate(item);
   return [issue?.path?.join("."), issue?.message].filter(Boolean).join(": ");
+}
+
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return depth > 0 && Object.values(value).every((inner) => isShallow(inner, depth - 1));
 }

@@ -157,11 +157,6 @@ export class Upstream {
     await this.#connected();
   }
 
-  /** Says in the status that an item of the server's lists is not offered, and logs it once. */
-  leaveOut(item: LeftOut): void {
-    this.#sieve.leaveOut(item);
-  }
-
   /** The tools in the server's order. Rejects with `server_unavailable`. */
   async tools(): Promise<ToolList> {
     let ttl = Infinity;
