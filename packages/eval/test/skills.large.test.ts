@@ -4,7 +4,7 @@ import { NOMINAL as price } from "../src/models.ts";
 import { type Measures, type Results, summarize } from "../src/results.ts";
 import { playCell } from "../src/play-cell.ts";
 import { exact, type Skill, skillModel, skillNamed } from "../src/scripted-models.ts";
-import { bytesTask, idsTask, joinTask, ownTasks } from "../src/own-tasks.ts";
+import { bytesTask, joinTask, ownTasks } from "../src/own-tasks.ts";
 import type { Task } from "../src/task.ts";
 
 const about = { byref: "", date: "", seed: 1, count: 1, isQuick: true, sets: [] };
