@@ -9,8 +9,6 @@ import type { Agent } from "../../src/turn/agent.ts";
 import { type RunningMcpServer, startMcpServer } from "../support/mcp-server.ts";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import { offering } from "../support/mcp-tools.ts";
-import { type Sending, startWireServer } from "../support/wire-server.ts";
-import { parsedJson } from "../../src/value/json.ts";
 
 const agent: Agent = {
   name: "clerk",
@@ -93,30 +91,6 @@ describe("an agent with MCP servers", () => {
     });
   });
 });
-
-it.each<Sending>(["JSON", "a stream"])(
-  "an agent's MCP tool returns the digits of structured content that its server sends as %s",
-  async (sending) => {
-    const structuredContent = parsedJson('{"id":1234567890123456789}');
-    const wire = await startWireServer(sending, () => ({
-      result: { content: [{ type: "text", text: "Here." }], structuredContent },
-    }));
-    server = wire;
-    const { address } = wire.behind;
-    const servers = [
-      { name: "shop", url: address !== undefined && "url" in address && address.url },
-    ];
-    const settings = readSettings({ MCP_SERVERS: JSON.stringify(servers) });
-    const options = { agents: [agent] as const, model: () => demoModel(), mcp: mcpTools };
-    const chosen = chooseAgent(options, settings, { asked });
-    const { agent: made, close } = await chosen.equip(new AbortController().signal);
-    const call = { toolCallId: "c", messages: [], context: {} };
-    const value: unknown = await made.tools.look?.execute?.({}, call);
-    await close();
-    expect(JSON.stringify(value)).toContain('{"id":1234567890123456789}');
-    expect(JSON.stringify(value)).not.toContain("byref/digits");
-  },
-);
 
 it.each([
   ["{", "MCP_SERVERS is not JSON"],

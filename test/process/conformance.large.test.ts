@@ -7,8 +7,7 @@ import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startLoopback } from "../support/loopback.ts";
 import { temporaryFolder } from "../support/server.ts";
-import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import * as schemas from "@modelcontextprotocol/sdk/types.js";
+import { type RawAnswer, RawServer } from "../support/raw-server.ts";
 
 /** Files that the conformance suite expects from a server: a PNG of one pixel and an empty WAV. */
 const PNG =
@@ -101,135 +100,102 @@ const PROMPT_ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   test_prompt_with_embedded_resource: ["resourceUri"],
 };
 
-/** A server with everything that the suite requires, built with version 1 of the official library. */
-function conformanceServer(): Server {
-  const server = new Server(
-    { name: "conformance", version: "1" },
-    {
-      capabilities: {
-        tools: {},
-        resources: { subscribe: true },
-        prompts: {},
-        completions: {},
-        logging: {},
-      },
-    },
-  );
-  serveTools(server);
-  serveResources(server);
-  server.setRequestHandler(schemas.ListPromptsRequestSchema, () => ({
-    prompts: Object.keys(PROMPTS).map((name) => ({
-      name,
-      description: name,
-      arguments: (PROMPT_ARGUMENTS[name] ?? []).map((argument) => ({
-        name: argument,
-        description: argument,
-        required: true,
-      })),
-    })),
-  }));
-  server.setRequestHandler(schemas.GetPromptRequestSchema, ({ params }) => ({
-    messages: PROMPTS[params.name]?.(params.arguments ?? {}) ?? [],
-  }));
-  server.setRequestHandler(schemas.CompleteRequestSchema, () => ({
-    completion: { values: ["paris", "park"], total: 2, hasMore: false },
-  }));
-  return server;
+const RESOURCES = [
+  { uri: "test://static-text", name: "text", mimeType: "text/plain" },
+  { uri: "test://static-binary", name: "binary", mimeType: "image/png" },
+  { uri: "test://watched-resource", name: "watched", mimeType: "text/plain" },
+];
+
+function contentOf(uri: string) {
+  const id = /^test:\/\/template\/(.+)\/data$/.exec(uri)?.[1];
+  if (id !== undefined) {
+    const data = JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` });
+    return { mimeType: "application/json", text: data };
+  }
+  const mimeType = RESOURCES.find((one) => one.uri === uri)?.mimeType ?? "";
+  if (mimeType === "image/png") return { mimeType, blob: PNG };
+  return { mimeType, text: "This is the content of the static text resource." };
 }
 
-function serveTools(server: Server): void {
-  const plain = [
-    ...Object.keys(RESULTS),
-    "test_tool_with_logging",
-    "test_tool_with_progress",
-    "test_error_handling",
-  ];
-  const named = (name: string, properties: object = {}) => ({
-    name,
-    description: name,
-    inputSchema: { type: "object" as const, properties: { ...properties } },
-  });
-  server.setRequestHandler(schemas.ListToolsRequestSchema, () => ({
-    tools: [
-      ...plain.map((name) => named(name)),
-      named("test_sampling", { prompt: { type: "string" } }),
-      ...Object.keys(FORMS).map((name) => named(name, { message: { type: "string" } })),
-      TOOL_2020,
-    ],
-  }));
-  server.setRequestHandler(schemas.CallToolRequestSchema, async ({ params }, extra) => {
-    const { name, arguments: input = {}, _meta: meta } = params;
-    const form = FORMS[name];
-    if (form !== undefined) {
-      const asked = {
-        message: String(input.message ?? "Please answer."),
-        requestedSchema: { type: "object", ...form },
-      };
-      const { action, content } = await extra.sendRequest(
-        { method: "elicitation/create", params: asked },
-        schemas.ElicitResultSchema,
-      );
-      const said = `Elicitation completed: action=${action}, content=${JSON.stringify(content)}`;
-      return { content: [text(said)] };
-    }
-    if (name === "test_sampling") {
-      const messages = [message(text(String(input.prompt)))];
-      const { content } = await extra.sendRequest(
-        { method: "sampling/createMessage", params: { messages, maxTokens: 100 } },
-        schemas.CreateMessageResultSchema,
-      );
-      return { content: [text(`LLM response: ${"text" in content ? content.text : ""}`)] };
-    }
-    if (name === "test_error_handling") {
-      const content = [text("This tool intentionally returns an error for testing")];
-      return { isError: true, content };
-    }
-    if (name === "test_tool_with_logging") {
-      for (const data of ["started", "processing data", "completed"]) {
-        const logged = { level: "info", data: `Tool execution ${data}` };
-        await extra.sendNotification({ method: "notifications/message", params: logged });
-        await pause();
-      }
-    }
-    const progressToken = meta?.progressToken;
-    if (name === "test_tool_with_progress" && progressToken !== undefined) {
-      for (const progress of [0, 50, 100]) {
-        const said = { progressToken, progress, total: 100 };
-        await extra.sendNotification({ method: "notifications/progress", params: said });
-        await pause();
-      }
-    }
-    return { content: [...(RESULTS[name] ?? [text("Done.")])] };
-  });
-}
+const named = (name: string, properties: object = {}) => ({
+  name,
+  description: name,
+  inputSchema: { type: "object", properties },
+});
+const TOOLS = [
+  ...[...Object.keys(RESULTS), "test_tool_with_logging", "test_tool_with_progress"].map((name) =>
+    named(name),
+  ),
+  named("test_error_handling"),
+  named("test_sampling", { prompt: { type: "string" } }),
+  ...Object.keys(FORMS).map((name) => named(name, { message: { type: "string" } })),
+  TOOL_2020,
+];
 
-function serveResources(server: Server): void {
-  const listed = [
-    { uri: "test://static-text", name: "text", mimeType: "text/plain" },
-    { uri: "test://static-binary", name: "binary", mimeType: "image/png" },
-    { uri: "test://watched-resource", name: "watched", mimeType: "text/plain" },
-  ];
-  server.setRequestHandler(schemas.ListResourcesRequestSchema, () => ({ resources: listed }));
-  server.setRequestHandler(schemas.ListResourceTemplatesRequestSchema, () => ({
-    resourceTemplates: [
-      { uriTemplate: "test://template/{id}/data", name: "data", mimeType: "application/json" },
-    ],
-  }));
-  server.setRequestHandler(schemas.ReadResourceRequestSchema, ({ params: { uri } }) => {
-    const id = /^test:\/\/template\/(.+)\/data$/.exec(uri)?.[1];
-    if (id !== undefined) {
-      const data = JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` });
-      return { contents: [{ uri, mimeType: "application/json", text: data }] };
+const call: RawAnswer = async ({ name: tool, arguments: given = {}, _meta: meta = {} }, wire) => {
+  const [name, input] = [String(tool), given as Readonly<Record<string, unknown>>];
+  const ask = async (method: string, params: object) =>
+    ((await wire.ask(method, params)) as { readonly result: Readonly<Record<string, unknown>> })
+      .result;
+  if (FORMS[name] !== undefined) {
+    const requestedSchema = { type: "object", ...FORMS[name] };
+    const asked = { message: String(input.message ?? "Please answer."), requestedSchema };
+    const { action, content } = await ask("elicitation/create", asked);
+    const said = `Elicitation completed: action=${String(action)}, content=${JSON.stringify(content)}`;
+    return { content: [text(said)] };
+  }
+  if (name === "test_sampling") {
+    const messages = [message(text(String(input.prompt)))];
+    const { content } = await ask("sampling/createMessage", { messages, maxTokens: 100 });
+    return { content: [text(`LLM response: ${(content as { text: string }).text}`)] };
+  }
+  if (name === "test_error_handling") {
+    const content = [text("This tool intentionally returns an error for testing")];
+    return { isError: true, content };
+  }
+  if (name === "test_tool_with_logging") {
+    for (const data of ["started", "processing data", "completed"]) {
+      wire.notify("notifications/message", { level: "info", data: `Tool execution ${data}` });
+      await pause();
     }
-    const mimeType = listed.find((one) => one.uri === uri)?.mimeType ?? "";
-    if (mimeType === "image/png") return { contents: [{ uri, mimeType, blob: PNG }] };
-    return {
-      contents: [{ uri, mimeType, text: "This is the content of the static text resource." }],
-    };
+  }
+  const { progressToken } = meta as { readonly progressToken?: unknown };
+  if (name === "test_tool_with_progress" && progressToken !== undefined) {
+    for (const progress of [0, 50, 100]) {
+      wire.notify("notifications/progress", { progressToken, progress, total: 100 });
+      await pause();
+    }
+  }
+  return { content: RESULTS[name] ?? [text("Done.")] };
+};
+
+/** A server with everything that the suite requires. */
+const conformanceServer = () =>
+  new RawServer({
+    "tools/list": () => ({ tools: TOOLS }),
+    "tools/call": call,
+    "resources/list": () => ({ resources: RESOURCES }),
+    "resources/templates/list": () => ({
+      resourceTemplates: [
+        { uriTemplate: "test://template/{id}/data", name: "data", mimeType: "application/json" },
+      ],
+    }),
+    "resources/read": ({ uri }) => ({ contents: [{ uri, ...contentOf(String(uri)) }] }),
+    "resources/unsubscribe": () => ({}),
+    "prompts/list": () => ({
+      prompts: Object.keys(PROMPTS).map((name) => {
+        const given = PROMPT_ARGUMENTS[name] ?? [];
+        const all = given.map((one) => ({ name: one, description: one, required: true }));
+        return { name, description: name, arguments: all };
+      }),
+    }),
+    "prompts/get": ({ name, arguments: given }) => ({
+      messages: PROMPTS[String(name)]?.((given ?? {}) as Record<string, string>) ?? [],
+    }),
+    "completion/complete": () => ({
+      completion: { values: ["paris", "park"], total: 2, hasMore: false },
+    }),
   });
-  server.setRequestHandler(schemas.SubscribeRequestSchema, () => ({}));
-  server.setRequestHandler(schemas.UnsubscribeRequestSchema, () => ({}));
-}
 
 interface Check {
   readonly id: string;

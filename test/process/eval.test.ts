@@ -13,11 +13,11 @@ it("byref eval measures a scripted model without a key, and draws the table and 
     const args = [program, "eval", "--model", "scripted:sloppy", "--quick"];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
     expect(status, stderr).toBe(0);
-    expect(stderr).toContain("of 165 cells");
-    expect(stdout).toContain("|  | by value | cap | offload | reference | reference, SQL |");
+    expect(stderr).toContain("of 150 cells");
+    expect(stdout).toContain("|  | value | cap | offload | reference | sql |");
     expect(stdout).toContain("says nothing about any real model");
     const guide = readFileSync(join(root, "docs/guides/evaluation.md"), "utf8");
-    for (const row of ["right", "bytes intact", "copy errors per 1,000 characters"]) {
+    for (const row of ["right", "bytes intact", "model calls"]) {
       const line = stdout.split("\n").find((other) => other.startsWith(`| ${row} | `));
       expect(guide).toContain(line ?? row);
     }

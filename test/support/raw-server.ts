@@ -97,36 +97,38 @@ export class RawServer {
   }
 
   async connect(transport: Transport): Promise<void> {
-    const wire = this.#wireOf(transport);
-    this.wire = wire;
+    this.wire = this.#wireOf(transport);
     transport.onmessage = (message: JSONRPCMessage) => {
       this.received.push(message);
-      void this.#receive(message, wire);
+      void this.#receive(message, transport);
     };
     await transport.start();
   }
 
-  async #receive(message: JSONRPCMessage, wire: Wire): Promise<void> {
+  async #receive(message: JSONRPCMessage, transport: Transport): Promise<void> {
     if (!("method" in message)) {
       return this.#asked.get("id" in message ? message.id : undefined)?.(message);
     }
     if (!("id" in message)) return;
     const { id, method, params = {} } = message;
+    const related = this.#wireOf(transport, id);
     const answer = this.#answers[method];
     try {
       if (answer === undefined) throw new RawError("Method not found");
-      wire.send({ id, result: await answer(params, wire) });
+      related.send({ id, result: await answer(params, related) });
     } catch (error) {
       const { message: text, data, code: given } = error as RawError;
       const code = given ?? (answer === undefined ? -32_601 : -32_603);
-      wire.send({ id, error: { code, message: text, data } });
+      related.send({ id, error: { code, message: text, data } });
     }
   }
 
-  #wireOf(transport: Transport): Wire {
+  /** `relatedRequestId`: the request to whose answer the messages belong, over HTTP. */
+  #wireOf(transport: Transport, relatedRequestId?: string | number): Wire {
+    const options = relatedRequestId === undefined ? {} : { relatedRequestId };
     const send = (message: object) => {
       const written = { jsonrpc: "2.0", ...message } as JSONRPCMessage;
-      void transport.send(written).catch(() => undefined);
+      void transport.send(written, options).catch(() => undefined);
     };
     return {
       send,

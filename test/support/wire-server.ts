@@ -7,7 +7,7 @@ import { type Loopback, startLoopback, textOf } from "./loopback.ts";
 import { RawServer } from "./raw-server.ts";
 
 /** How a server sends its answers. */
-export type Sending = "JSON" | "a stream" | "a stream with ids" | "SSE";
+export type Sending = "JSON" | "JSON called a stream" | "a stream" | "a stream with ids" | "SSE";
 
 /** Cuts the connection on which the answer would come; `end` closes it in good order. */
 export type Cut = "cut" | "end";
@@ -28,6 +28,7 @@ const GREETING = {
 /** The beginning of an answer. */
 const ON_ITS_WAY: Readonly<Record<Sending, string>> = {
   JSON: '{"jsonrpc":',
+  "JSON called a stream": '{"jsonrpc":',
   "a stream": ": on its way\n\n",
   "a stream with ids": "id: 1\ndata:\n\n",
   SSE: ": on its way\n\n",
@@ -81,8 +82,10 @@ export async function startWireServer(sending: Sending, answer: WireAnswer) {
       target?.write(ON_ITS_WAY[sending]);
       return answered === "end" ? target?.end() : setImmediate(() => target?.destroy());
     }
-    const text = JSON.stringify({ jsonrpc: "2.0", id, ...answered });
-    target?.write(sending === "JSON" ? text : `event: message\ndata: ${text}\n\n`);
+    const spaces = sending === "JSON called a stream" ? 2 : 0;
+    const text = JSON.stringify({ jsonrpc: "2.0", id, ...answered }, null, spaces);
+    const isPlain = sending.startsWith("JSON");
+    target?.write(isPlain ? text : `event: message\ndata: ${text}\n\n`);
     if (sending !== "SSE") target?.end();
   });
   const behind: BehindServer = {

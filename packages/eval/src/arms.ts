@@ -13,15 +13,9 @@ import { characters, MemoryStore, type VariableStore } from "../../../src/intern
 import type { Json } from "../../../src/references.ts";
 import { INSTRUCTIONS } from "./task.ts";
 
-/** Arms in the order of the tables. The first one is the baseline of comparisons. */
-export const armNames = ["by value", "cap", "offload", "reference", "reference, SQL"] as const;
-
-export type ArmName = (typeof armNames)[number];
-
 /** A way in which results reach the model and the next tool. */
 export interface Arm {
-  readonly name: ArmName;
-  readonly word: string;
+  readonly name: string;
   open(tools: ToolSet): Conversation;
 }
 
@@ -149,29 +143,24 @@ function byReference(
   };
 }
 
+/** In the order of the tables. */
 export const arms: readonly Arm[] = [
   {
-    name: "by value",
-    word: "value",
+    name: "value",
     open: (tools) => ({ play: (turn) => playTurn(turn, tools), readers: [] }),
   },
-  { name: "cap", word: "cap", open: capped },
-  { name: "offload", word: "offload", open: offloaded },
-  { name: "reference", word: "reference", open: (tools) => byReference(tools, VARIABLE_TOOLS) },
-  {
-    name: "reference, SQL",
-    word: "sql",
-    open: (tools) => byReference(tools, [...VARIABLE_TOOLS, "query_variables"]),
-  },
+  { name: "cap", open: capped },
+  { name: "offload", open: offloaded },
+  { name: "reference", open: (tools) => byReference(tools, VARIABLE_TOOLS) },
+  { name: "sql", open: (tools) => byReference(tools, [...VARIABLE_TOOLS, "query_variables"]) },
 ];
 
-/** Returns the arms with these words; undefined: all. Throws for an unknown word. */
-export function armsNamed(words: readonly string[] | undefined): readonly Arm[] {
-  if (words === undefined) return arms;
-  const known = arms.map(({ word }) => word);
-  const unknown = words.find((word) => !known.includes(word));
+/** Returns the arms with these names; undefined: all. Throws for an unknown name. */
+export function armsNamed(names: readonly string[] | undefined): readonly Arm[] {
+  const unknown = names?.find((name) => !arms.some((arm) => arm.name === name));
   if (unknown !== undefined) {
-    throw new Error(`There is no arm ${unknown}; there are ${known.join(", ")}.`);
+    const known = arms.map(({ name }) => name).join(", ");
+    throw new Error(`There is no arm ${unknown}; there are ${known}.`);
   }
-  return arms.filter(({ word }) => words.includes(word));
+  return arms.filter(({ name }) => names?.includes(name) ?? true);
 }

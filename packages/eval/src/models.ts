@@ -5,46 +5,26 @@ import { skillModel, skillNamed } from "./scripted-models.ts";
 import { wrapLanguageModel } from "ai";
 import { toolOutputs } from "../../../src/internal-tool.ts";
 
-/** Settings of the model: `MODEL_BASE_URL`, `MODEL_API_KEY`, `CLOUDFLARE_ACCOUNT_ID`. */
+/** Settings of the model: `MODEL_BASE_URL`, `MODEL_API_KEY`. */
 export type ModelEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** The setting and the package that a kind of model needs, and what makes its models. */
-type Kind = readonly [
-  setting: string,
-  module: string,
-  load: () => Promise<Pick<ModelProvider, "model">>,
-];
+/** The setting that a kind of model needs, and what makes its models, from the package `@ai-sdk/KIND`. */
+type Kind = readonly [setting: string, load: () => Promise<Pick<ModelProvider, "model">>];
 
 const KINDS: Readonly<Record<string, Kind>> = {
   "openai-compatible": [
     "MODEL_BASE_URL",
-    "@ai-sdk/openai-compatible",
     async () => (await import("../../providers/src/openai-compatible.ts")).openaiCompatibleModels,
   ],
   anthropic: [
     "MODEL_API_KEY",
-    "@ai-sdk/anthropic",
     async () => (await import("../../providers/src/anthropic.ts")).anthropicModels,
   ],
   openai: [
     "MODEL_API_KEY",
-    "@ai-sdk/openai",
     async () => (await import("../../providers/src/openai.ts")).openaiModels,
   ],
-  "workers-ai": ["CLOUDFLARE_ACCOUNT_ID", "workers-ai-provider", workersAi],
 };
-
-/** Over HTTP, because there is no binding outside of a Worker. */
-async function workersAi(): Promise<Pick<ModelProvider, "model">> {
-  const { createWorkersAI } = await import("workers-ai-provider");
-  return {
-    model: (id, env) => {
-      const { CLOUDFLARE_ACCOUNT_ID: accountId = "", MODEL_API_KEY: apiKey = "" } =
-        env as unknown as ModelEnvironment;
-      return createWorkersAI({ accountId, apiKey })(id) as LanguageModelV4;
-    },
-  };
-}
 
 export async function modelNamed(name: string, env: ModelEnvironment): Promise<LanguageModelV4> {
   const [kind = "", ...rest] = name.split(":");
@@ -55,7 +35,8 @@ export async function modelNamed(name: string, env: ModelEnvironment): Promise<L
     const forms = [...Object.keys(KINDS), "scripted"].map((one) => `${one}:NAME`);
     throw new Error(`--model needs ${forms.join(", ")}, not ${name}.`);
   }
-  const [setting, module, load] = known;
+  const [setting, load] = known;
+  const module = `@ai-sdk/${kind}`;
   if (!env[setting]) throw new Error(`${kind} needs ${setting} in the environment.`);
   const provider = await load().catch((error: unknown) => {
     if (codeOf(error) !== "internal" || !messageOf(error).includes(module)) throw error;
@@ -82,7 +63,7 @@ function withoutKey(model: LanguageModelV4, key: string | undefined): LanguageMo
 type WrapGenerate = NonNullable<LanguageModelV4Middleware["wrapGenerate"]>;
 
 /** Returns the model with a function around each call. */
-export function wrapModel(model: LanguageModelV4, wrapGenerate: WrapGenerate): LanguageModelV4 {
+function wrapModel(model: LanguageModelV4, wrapGenerate: WrapGenerate): LanguageModelV4 {
   return wrapLanguageModel({ model, middleware: { specificationVersion: "v4", wrapGenerate } });
 }
 

@@ -5,8 +5,6 @@ import { json } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
 import type { Task } from "./task.ts";
 
-type SetRecord = Readonly<Record<string, unknown>>;
-
 const callSchema = z.object({
   name: z.string(),
   label: z.string(),
@@ -19,12 +17,15 @@ const toolSchema = z.object({
   parameters: z.record(z.string(), z.json()).default({}),
 });
 
+/** Some editions have a field as JSON, and others as the text of JSON. */
+const fromText = (value: unknown) => (typeof value === "string" ? json.jsonIn(value) : value);
+
 const rowSchema = z.object({
   sample_id: z.string(),
   input: z.string(),
-  output: z.array(callSchema).min(1),
-  tools: z.array(toolSchema),
-  gold_answer: z.number(),
+  output: z.preprocess(fromText, z.array(callSchema).min(1)),
+  tools: z.preprocess(fromText, z.array(toolSchema)),
+  gold_answer: z.coerce.number(),
 });
 
 /** Functions of the set that are the same everywhere. A question that needs another one is left out. */
@@ -57,28 +58,18 @@ export function nestfulTasks(folder: string): readonly Task[] {
     .flatMap((name) => readFileSync(join(folder, name), "utf8").split("\n"))
     .filter((line) => line.trim() !== "")
     .map((line): unknown => JSON.parse(line))
-    .filter(json.isObject)
     .flatMap((record) => nestfulTask(record) ?? []);
   if (tasks.length === 0)
     throw new Error(`${folder} has no records of nestful that can be played.`);
   return [...new Map(tasks.map((task) => [task.id, task])).values()];
 }
 
-/** A field that some editions have as JSON and others as the text of JSON. */
-function jsonField(record: SetRecord, key: string): unknown {
-  const value = record[key];
-  return typeof value === "string" ? (JSON.parse(value) as unknown) : value;
-}
-
 /**
  * Makes a task of a row of NESTFUL v2. Undefined for a row whose functions are not known here, or whose gold
  * calls do not give its gold answer.
  */
-function nestfulTask(record: SetRecord): Task | undefined {
-  if (!("sample_id" in record)) return undefined;
-  const fields = { output: jsonField(record, "output"), tools: jsonField(record, "tools") };
-  const gold = Number(record.gold_answer);
-  const row = rowSchema.safeParse({ ...record, ...fields, gold_answer: gold });
+function nestfulTask(record: unknown): Task | undefined {
+  const row = rowSchema.safeParse(record);
   if (!row.success) return undefined;
   const { sample_id: id, input: question, output, tools: offered, gold_answer: answer } = row.data;
   const known = offered.filter(({ name }) => Object.hasOwn(functions, name));

@@ -23,7 +23,6 @@ export function ownTasks({ isQuick, count, seed }: TaskOptions): readonly Task[]
     ...(isQuick ? [8_000] : [4_000, 32_000]).map((size) => editTask(size, seed)),
     idsTask(seed),
     joinTask(isQuick ? 60 : 600, seed),
-    wrongReferenceTask(seed),
     distractorTask(seed),
   ]);
 }
@@ -134,27 +133,6 @@ export function joinTask(orders: number, seed: number): Task {
       report_total: returning({ reported: true }, "Reports a sum.", { total: z.number() }),
     },
     check: (received) => same(total, lastCall(received, "report_total")?.total),
-  };
-}
-
-const PARTS_CHARS = 6_000;
-
-/** The first call names a variable that does not exist. The model has to recover by the error that it reads. */
-function wrongReferenceTask(seed: number): Task {
-  const parts = recordsOf(PARTS_CHARS, new Random(seed));
-  return {
-    id: `wrong-reference-${seed}`,
-    family: "wrong reference",
-    question: `Call list_parts, then pass the whole list to print_table. Answer "done" when it is printed.`,
-    script: [
-      { tool: "list_parts", input: {} },
-      { tool: "print_table", input: { rows: "$part_list" } },
-    ],
-    tools: {
-      list_parts: returning(parts, "Returns all parts."),
-      print_table: returning({ printed: true }, "Prints records as a table.", { rows: recordList }),
-    },
-    check: (received) => intact(parts, lastCall(received, "print_table")?.rows),
   };
 }
 

@@ -1,5 +1,5 @@
 import { json } from "../../../src/internal.ts";
-import { type ArmName, armNames } from "./arms.ts";
+import { arms } from "./arms.ts";
 import type { Price } from "./models.ts";
 import { type Cell, keyOf } from "./play-cell.ts";
 import type { Family } from "./task.ts";
@@ -12,7 +12,7 @@ export interface Results {
   readonly about: About;
   readonly arms: readonly ArmRow[];
   /** The share of the tasks of a kind that is right. */
-  readonly families: readonly { family: Family; arm: ArmName; right?: Interval }[];
+  readonly families: readonly { family: Family; arm: string; right?: Interval }[];
   readonly cells: readonly Cell[];
 }
 
@@ -30,7 +30,7 @@ interface About {
 }
 
 /** Families with data that can be passed by reference. */
-const PASSING: ReadonlySet<Family> = new Set(["bytes", "edit", "ids", "wrong reference"]);
+const PASSING: ReadonlySet<Family> = new Set(["bytes", "edit", "ids"]);
 
 /** Returns what a cell adds to a measure: whether it is true, a number, or a fraction; undefined for nothing. */
 type Sample = (cell: Cell) => boolean | number | Fraction | undefined;
@@ -39,11 +39,6 @@ type Sample = (cell: Cell) => boolean | number | Fraction | undefined;
 export const measures = {
   right: ["right", "share", ({ isRight }) => isRight],
   intact: ["bytes intact", "share", ({ isIntact }) => isIntact],
-  copyErrors: [
-    "copy errors per 1,000 characters",
-    "number",
-    ({ copied }) => copied && [copied.errors * 1_000, copied.chars],
-  ],
   input: ["input tokens", "number", ({ input }) => input],
   cached: ["of them cached", "number", ({ cached }) => cached],
   output: ["output tokens", "number", ({ output }) => output],
@@ -60,14 +55,12 @@ export const measures = {
     "share",
     ({ references: { wrong, written } }) => (written > 0 ? [wrong, written] : undefined),
   ],
-  recovered: ["recovered", "share", ({ recovered }) => recovered],
-  recoverySteps: ["steps to recover", "number", ({ recoverySteps }) => recoverySteps],
 } as const satisfies Record<string, readonly [title: string, unit: Unit, sample: Sample]>;
 
 export type Measures = { readonly [Name in keyof typeof measures]?: Interval };
 
 interface ArmRow extends Measures {
-  readonly arm: ArmName;
+  readonly arm: string;
   readonly tasks: number;
 }
 
@@ -75,7 +68,7 @@ interface ArmRow extends Measures {
 export function summarize(about: About, finished: readonly Cell[]): Results {
   const cells = finished.toSorted((a, b) => keyOf(a).localeCompare(keyOf(b), "en"));
   const byArm = Map.groupBy(cells, ({ arm }) => arm);
-  const rows = armNames.flatMap((arm) => {
+  const rows = arms.flatMap(({ name: arm }) => {
     const own = byArm.get(arm);
     return own === undefined ? [] : [{ arm, own }];
   });

@@ -22,17 +22,16 @@ const HELP = `byref eval: does your model work better with references? Needs a k
 
   byref eval --model MODEL     plays the tasks on all arms, and writes tables and a chart
 
-MODEL is openai-compatible:NAME, anthropic:NAME, openai:NAME or workers-ai:NAME, with MODEL_API_KEY and, where it
-is not the provider's own, MODEL_BASE_URL in the environment (workers-ai: CLOUDFLARE_ACCOUNT_ID). scripted:exact
-and scripted:sloppy need no key, and measure nothing but the evaluation itself.
+MODEL is openai-compatible:NAME, anthropic:NAME or openai:NAME, with MODEL_API_KEY and, where it is not the
+provider's own, MODEL_BASE_URL in the environment. scripted:exact and scripted:sloppy need no key, and measure
+nothing but the evaluation itself.
 
   --quick                      small sizes, 3 tasks of each kind: a first impression
   --count N                    tasks of each kind (default: 10), and of the set (default: 100)
   --seed N                     the first seed (default: 1)
   --budget USD                 stops before more is spent (default: 5)
   --price IN,CACHED,OUT        dollars for a million tokens, as its provider lists them
-  --arms A,B                   only these: "by value", cap, offload, reference, "reference, SQL", by the words
-                               value, cap, offload, reference, sql
+  --arms A,B                   only these of value, cap, offload, reference and sql
   --set nestful=FOLDER         also NESTFUL in this folder
   --only-sets                  no tasks but those of --set
   --concurrency N              tasks at the same time (default: 4)

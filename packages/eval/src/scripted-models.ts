@@ -10,24 +10,16 @@ import { Random } from "./random.ts";
 import { json } from "../../../src/internal.ts";
 import { type Json, parsePath, readPath } from "../../../src/references.ts";
 
-/** Error rates of a scripted model. It does everything else right. */
+/** A scripted model. It does everything else right. */
 export interface Skill {
   readonly name: string;
   /** Wrong characters in 1,000 that it copies from its prompt. */
   readonly copyErrorsPer1000: number;
-  readonly misspells: number;
-  /** Share of the conversations in which it copies values although it could pass them by reference. */
-  readonly ignoresGuide: number;
 }
 
 /** The scripted models of `--model scripted:NAME`. */
-export const exact: Skill = { name: "exact", copyErrorsPer1000: 0, misspells: 0, ignoresGuide: 0 };
-const sloppy: Skill = {
-  name: "sloppy",
-  copyErrorsPer1000: 0.2,
-  misspells: 0.05,
-  ignoresGuide: 0.1,
-};
+export const exact: Skill = { name: "exact", copyErrorsPer1000: 0 };
+const sloppy: Skill = { name: "sloppy", copyErrorsPer1000: 0.2 };
 
 export function skillNamed(name: string): Skill {
   const skill = [exact, sloppy].find((one) => one.name === name);
@@ -61,10 +53,6 @@ function replyTo(options: LanguageModelV4CallOptions, skill: Skill): Reply {
     }
   }
   return { text: "I do not understand the question." };
-}
-
-function randomOf(value: unknown): Random {
-  return new Random(digestOf(value).readUInt32LE(0));
 }
 
 function digestOf(value: unknown): Buffer {
@@ -115,13 +103,6 @@ const rules: readonly (readonly [
     },
   ],
   [/^Call list_orders and list_customers\. .+? "country" "(\w+)"/u, total],
-  [
-    /^Call list_parts, then pass the whole list to print_table/u,
-    (hand) => {
-      const listed = hand.call("list_parts", {});
-      return hand.finish("print_table", () => ({ rows: hand.pass(listed) }));
-    },
-  ],
   [
     /<text>\n([\s\S]*)\n<\/text>/u,
     (hand, given) => hand.finish("store_text", () => ({ text: hand.copy(given) })),
@@ -188,8 +169,6 @@ class Hand {
   readonly #tools: ReadonlySet<string>;
   readonly #skill: Skill;
   readonly #random: Random;
-  /** What a model does wrong in a whole conversation depends on its question. */
-  readonly #ignoresGuide: boolean;
 
   constructor({ prompt, tools = [] }: LanguageModelV4CallOptions, skill: Skill) {
     const all = prompt.flatMap(({ role, content }) =>
@@ -210,33 +189,31 @@ class Hand {
     );
     this.#tools = new Set(tools.map(({ name }) => name));
     this.#skill = skill;
-    this.#random = randomOf([skill.name, prompt]);
-    this.#ignoresGuide = randomOf([skill.name, this.question]).chance(skill.ignoresGuide);
+    this.#random = new Random(digestOf([skill.name, prompt]).readUInt32LE(0));
   }
 
   has(tool: string): boolean {
     return this.#tools.has(tool);
   }
 
-  /** Returns the result of the first call of the tool that succeeded, or makes this one. */
+  /** Returns the result of the first call of the tool, or makes this one. */
   call(tool: string, input: object): Json {
-    const made = this.#calls.find((call) => call.tool === tool && !call.isWrong);
+    const made = this.#calls.find((call) => call.tool === tool);
     if (made === undefined) throw new Stop({ calls: [{ tool, input }] });
     if (made.output === undefined) throw new Stop(LOST);
     return made.output;
   }
 
-  /** Makes the last call of a task, repeats it after an error, and answers when the call has succeeded. */
+  /** Makes the last call of a task, and answers when the call has been made. */
   finish(tool: string, inputOf: () => object): Reply {
-    const calls = this.#calls.filter((call) => call.tool === tool);
-    if (calls.some(({ isWrong }) => !isWrong)) return DONE;
-    return calls.length > 5 ? LOST : { calls: [{ tool, input: inputOf() }] };
+    const isMade = this.#calls.some((call) => call.tool === tool);
+    return isMade ? DONE : { calls: [{ tool, input: inputOf() }] };
   }
 
   /** Passes the result of a call on: by reference where there is one, or else as a copy. */
   pass(output: Json, path = ""): Json {
     const name = variableIn(output);
-    if (name !== undefined && !this.#ignoresGuide) return this.#reference(name, path);
+    if (name !== undefined) return `$${name}${path}`;
     const seen = this.see(output);
     const part = path === "" ? seen : partOf(seen, path);
     if (part === undefined) throw new Stop(LOST);
@@ -274,11 +251,6 @@ class Hand {
       owed--;
     }
     return characters.join("");
-  }
-
-  #reference(name: string, path: string): string {
-    const random = this.#random;
-    return `$${random.chance(this.#skill.misspells) ? misspelled(name, random) : name}${path}`;
   }
 
   #read({ $var: name }: Readonly<Record<string, unknown>>): Json {
@@ -349,20 +321,12 @@ function another(character: string, random: Random): string {
 
 const LOWER = "abcdefghijklmnopqrstuvwxyz";
 
-/** Leaves out one of the letters behind the first. */
-function misspelled(name: string, random: Random): string {
-  const at = random.between(1, name.length - 2);
-  return name.slice(0, at) + name.slice(at + 1);
-}
-
 /** A call in the prompt, with its result as the model sees it. */
 interface SeenCall {
   readonly tool: string;
   readonly input: Readonly<Record<string, Json>>;
   /** Absent while the call has no result. */
   readonly output?: Json;
-  /** True if the result is an error, or notes references that were not resolved. */
-  readonly isWrong: boolean;
 }
 
 /** The text of a result, as a provider sends it. */
@@ -376,22 +340,10 @@ function seenCall(
   text: string | undefined,
 ): SeenCall {
   const given = json.isObject(input) ? (input as SeenCall["input"]) : {};
-  if (text === undefined) return { tool, input: given, isWrong: false };
-  const output = parsed(text);
-  return { tool, input: given, output, isWrong: isWrong(output, Object.values(given)) };
+  return { tool, input: given, ...(text !== undefined && { output: parsed(text) }) };
 }
 
 /** Reads a JSON array or object; returns any other text. */
 function parsed(text: string): Json {
   return /^\s*[[{]/u.test(text) ? (json.jsonIn(text) ?? text) : text;
-}
-
-/** The AI SDK shows an error with the name of its class. */
-const ERROR = /^(?:\w*Error: |[a-z]+(?:_[a-z]+)+: )/u;
-
-/** A note is about a mistake only if the reference was a whole argument: in other texts it is a text. */
-function isWrong(output: Json, written: readonly unknown[]): boolean {
-  if (typeof output === "string") return ERROR.test(output);
-  const notes = json.isObject(output) && Array.isArray(output.unresolved) ? output.unresolved : [];
-  return notes.some((note: unknown) => json.isObject(note) && written.includes(note.reference));
 }

@@ -75,9 +75,9 @@ export async function offeredTools(
   const tools = await Promise.all([
     ...local.map((tool) => localTool(next(), tool)),
     ...listed.map((from) =>
-      // A schema that cannot be read leaves out its tool alone.
+      // A tool that cannot be offered leaves the others alone.
       serversTool(next(), from, options).catch((error: unknown) =>
-        from.upstream.leaveOut({ kind: "tool", name: from.tool.name, why: messageOf(error) }),
+        from.upstream.logOnce(`its tool ${from.tool.name} is left out. ${messageOf(error)}`),
       ),
     ),
     ...options.own.map((tool) => ownTool(tool, options.wrap)),

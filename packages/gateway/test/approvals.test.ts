@@ -1,4 +1,4 @@
-import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
+import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import {
@@ -222,57 +222,10 @@ describe("the question about a call", () => {
     ],
     ["$a was edited:\n-x\n+y\n… (+7 lines)", [edited("a", { diff: "-x\n+y\n", more: 7 })]],
     ["$a was edited: the change is sealed.", [edited("a", { withheld: "sealed" })]],
-    [
-      "$a was edited: the values are too large to compare.",
-      [edited("a", { withheld: "too_large" })],
-    ],
-    ["$a was edited: the value before is not kept.", [edited("a", { withheld: "gone" })]],
     ["$a was edited: the value before is not kept.", [edited("a", {})]],
   ])("shows before the input: %s", (shown, diffs) => {
     const approval = { reason: "It pays.", input: '{"to":"a"}', diffs } as ApprovalRequest;
     const needed = { kind: "approval", fields: {}, approval, question: "q" } as const;
     expect(questionAbout("pay", needed)).toBe(`Run pay? It pays.\n\n${shown}\n\n{"to":"a"}`);
   });
-});
-
-const SECRET = "4111-1111-1111-1111";
-const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
-
-/** Creates a server with a secret, and a tool that repeats its input over every channel to the client. */
-function leaky(): McpServer {
-  const server = new McpServer({ name: "leaky", version: "1" }, { capabilities: { logging: {} } });
-  const echo = async ({ text }: { text: string }, { mcpReq }: ServerContext) => {
-    await mcpReq.log("warning", `given ${text}`);
-    const progressToken = mcpReq._meta?.progressToken;
-    if (progressToken !== undefined) {
-      const params = { progressToken, progress: 4111, total: 1111, message: text };
-      await mcpReq.notify({ method: "notifications/progress", params });
-    }
-    const content = { type: "text" as const, text };
-    const asked = { messages: [{ role: "user" as const, content }], maxTokens: 9 };
-    const answer = await server.server.createMessage(asked).catch((error: Error) => error);
-    return said(answer instanceof Error ? "nobody" : "asked");
-  };
-  server.registerTool("echo", { inputSchema: z.object({ text: z.string() }) }, echo);
-  return server;
-}
-
-it("a tool with sealed results does not reveal them in log lines, progress and questions to a model", async () => {
-  const rules = { tools: { echo: { sealed: true } } };
-  const { client } = await startGateway([{ name: "leaky", make: leaky, rules }], {
-    capabilities: { sampling: {} },
-  });
-  const received: unknown[] = [];
-  client.setNotificationHandler("notifications/message", ({ params }) => {
-    received.push(params);
-  });
-  client.setRequestHandler("sampling/createMessage", ({ params }) => {
-    received.push(params);
-    return { model: "m", role: "assistant", content: { type: "text", text: "yes" } };
-  });
-  await client.callTool(
-    { name: "echo", arguments: { text: SECRET } },
-    { onprogress: (progress) => received.push(progress) },
-  );
-  expect(received).toEqual([{ progress: 1 }]);
 });

@@ -2,7 +2,13 @@ import { InMemoryTransport, type InputRequest } from "@modelcontextprotocol/clie
 import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { answers, CallingClients, type ClientOfCall, waitingOf } from "../src/client-of-gateway.ts";
+import {
+  answers,
+  CallingClients,
+  type ClientOfCall,
+  guardedClient,
+  waitingOf,
+} from "../src/client-of-gateway.ts";
 import { gatewayServer } from "../src/gateway-server.ts";
 import type { Visibility } from "../../../src/store/variable.ts";
 
@@ -59,6 +65,17 @@ it("a line of a server's log is dropped while any call has guarded values, and n
     clients.log(LINE);
   });
   expect(lines).toEqual([LINE]);
+});
+
+it("progress of a call with guarded values has none of the server's words and numbers", () => {
+  const seen: unknown[] = [];
+  const { client } = recording({ onProgress: (progress) => seen.push(progress) });
+  const guarded = guardedClient(client, "sealed");
+  for (const message of ["4111", "1111"])
+    guarded.onProgress?.({ progress: 4111, total: 1111, message });
+  guarded.onLog?.(LINE);
+  expect(seen).toEqual([{ progress: 1 }, { progress: 2 }]);
+  expect(guardedClient(client, "model")).toBe(client);
 });
 
 describe("a server's question", () => {

@@ -63,19 +63,22 @@ it("keeps digits of structured content without a text, and of arguments, to the 
   expect(JSON.stringify(groups)).toContain('[{\\"ids\\":100}]');
 });
 
-it.each<Sending>(["JSON", "a stream", "a stream with ids", "SSE"])(
-  "keeps digits of structured content that a server behind a URL sends as %s",
+// JSON called a stream: envoyproxy/ai-gateway#2218.
+it.each<Sending>(["JSON", "JSON called a stream", "a stream", "a stream with ids", "SSE"])(
+  "keeps digits of structured content and _meta that a server behind a URL sends as %s",
   async (sending) => {
     // Longer than what a connection passes on at once.
     const value = `{"id":1234567890123456789,"far":1e400,"text":"${"x".repeat(400_000)}"}`;
     const structuredContent = parsedJson(value);
-    const result = { content: [], structuredContent, _meta: { by: "shop" } };
+    const _meta = parsedJson('{"shop/id":1234567890123456781}') as object;
+    const result = { content: [], structuredContent, _meta };
     const server = await startWireServer(sending, () => ({ result }));
     const rules = { inlineChars: 1_000_000 };
     const { call, sent, gateway } = await startGateway([{ ...server.behind, rules }]);
     try {
       await call("act");
       expect(JSON.stringify(sent.at(-1))).toContain(`"structuredContent":${value}`);
+      expect(JSON.stringify(sent.at(-1))).toContain('"shop/id":1234567890123456781');
       expect(JSON.stringify(sent.at(-1))).not.toContain("byref/digits");
       await call("look", { id: "$act_1.id" });
       expect(server.texts.at(-1)).toContain('"arguments":{"id":1234567890123456789}');

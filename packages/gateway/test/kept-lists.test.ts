@@ -78,30 +78,26 @@ const after =
       setTimeout(() => done({ tools, ttlMs }), ms);
     });
 
-interface Set {
-  readonly kept?: readonly Tool[];
-  readonly address?: ServerAddress;
-  readonly isClosed?: boolean;
-}
+const SHOP: ServerAddress = { url: "https://shop.example", headers: { key: "secret" } };
 
 /** Creates the lists of one server, which answers each request in order. */
-function listsOf(answers: readonly (() => Promise<ToolList>)[], set: Set = {}) {
-  const { kept, isClosed = false } = set;
-  const address = set.address ?? { url: "https://shop.example", headers: { key: "secret" } };
+function listsOf(
+  answers: readonly (() => Promise<ToolList>)[],
+  { kept, address = SHOP }: { kept?: readonly Tool[]; address?: ServerAddress } = {},
+) {
   const left = [...answers];
   const tools = vi.fn<() => Promise<ToolList>>(
     () => left.shift()?.() ?? new Promise<ToolList>(() => undefined),
   );
-  const upstream = { server: { name: "shop", address, rules: {} }, tools, isClosed };
-  const log: string[] = [];
+  const upstream = { server: { name: "shop", address, rules: {} }, tools };
   const onToolsChanged = vi.fn<() => void>();
   const written: unknown[] = [];
   const keeper = {
     get: (key: string) => (key.includes("shop") && kept ? { tools: kept } : undefined),
     set: (key: string, { tools }: Said) => written.push([key, tools]),
   };
-  const lists = toolLists({ log: (line) => log.push(line), onToolsChanged, keeper });
-  return { lists, upstream: upstream as unknown as Upstream, log, onToolsChanged, written, tools };
+  const lists = toolLists({ log: () => undefined, onToolsChanged, keeper });
+  return { lists, upstream: upstream as unknown as Upstream, onToolsChanged, written, tools };
 }
 
 type Lists = ReturnType<typeof listsOf>;
@@ -126,12 +122,13 @@ describe("the list of a server, by time", () => {
     vi.useRealTimers();
   });
 
-  describe("the first list of a server", () => {
-    it.each([
-      [-1, NEW, NEW, 0],
-      [1, NEW, [], 1],
-      [1, [], [], 0],
-    ])("waits 10 s: of a server that answers %i ms later", async (ms, tools, is, changes) => {
+  it.each([
+    [-1, NEW, NEW, 0],
+    [1, NEW, [], 1],
+    [1, [], [], 0],
+  ])(
+    "that a server sends first waits 10 s: of a server that answers %i ms later",
+    async (ms, tools, is, changes) => {
       const all = listsOf([after(limits.gatewayListMs + ms, tools)]);
       const answer = asked(all);
       await pass(limits.gatewayListMs - 2);
@@ -143,8 +140,8 @@ describe("the list of a server, by time", () => {
       expect(all.onToolsChanged).toHaveBeenCalledTimes(changes);
       expect(await all.lists.toolsOf(all.upstream)).toBe(tools);
       expect(all.tools).toHaveBeenCalledOnce();
-    });
-  });
+    },
+  );
 
   describe("a list of an earlier start", () => {
     it("is returned at once, and the server is asked a tenth of a second later", async () => {
@@ -161,7 +158,7 @@ describe("the list of a server, by time", () => {
     });
 
     it.each<[ServerAddress, unknown]>([
-      [{ url: "https://shop.example", headers: { key: "secret" } }, "https://shop.example"],
+      [SHOP, "https://shop.example"],
       [{ command: "npx", args: ["-y", "shop"], env: { KEY: "secret" } }, ["npx", "-y", "shop"]],
     ])("is kept by name and address, without secrets: %j", async (address, place) => {
       const all = listsOf([after(0, NEW)], { address });

@@ -47,38 +47,11 @@ describe("a tool that makes clients lose all tools of its server", () => {
     expect(await namesIn(client)).toEqual(["first", "last"]);
     await client.listTools();
     expect(gateway.status).toMatchObject([{ name: "shop", state: "connected" }]);
-    const why = expect.stringMatching(/Invalid input|too many levels/u);
+    const why = expect.stringMatching(/Invalid input|more than 200 levels/u);
     expect(leftOutBy(gateway)).toEqual([{ kind: "tool", name, why }]);
     expect(log).toEqual([expect.stringMatching(`^Server shop: its tool ${name} is left out\\. .`)]);
     const { contents } = await client.readResource({ uri: "byref://status" });
     expect(contents).toMatchObject([{ text: expect.stringContaining("leftOut") }]);
-  });
-
-  it.each([
-    // okf-memory/okf-agent-memory#30
-    ["another type", { type: "array", items: {} }],
-    // anomalyco/opencode#26529
-    ["a reference to nothing", { type: "object", properties: { a: { $ref: "#/$defs/None" } } }],
-    // Azure/Azure-Resource-Manager-MCP#21
-    ["a property of any value", { type: "object", properties: { result: true } }],
-    ["none", null],
-  ])("is offered if only its results are described badly: %s", async (_what, outputSchema) => {
-    const make = toolsOf(among({ name: "odd", inputSchema, outputSchema }));
-    const { client, gateway } = await startGateway([{ name: "shop", make }]);
-    expect(await namesIn(client)).toEqual(["first", "odd", "last"]);
-    expect(leftOutBy(gateway)).toEqual([]);
-  });
-
-  it.each([
-    // anthropics/claude-code#88049
-    ["a schema of alternatives", { inputSchema: { anyOf: [inputSchema] } }],
-    // zereight/gitlab-mcp#286, modelcontextprotocol/servers#3051
-    ["a schema without a type", { inputSchema: {} }],
-    ["null as a description", { description: null, inputSchema }],
-  ])("is offered in the form that it should have: %s", async (_what, tool) => {
-    const make = toolsOf(among({ name: "odd", ...tool }));
-    const { client } = await startGateway([{ name: "shop", make }]);
-    expect(await namesIn(client)).toEqual(["first", "odd", "last"]);
   });
 
   it("is not waited for in a list without end", async () => {

@@ -6,8 +6,6 @@ import { MessageBuffer, ProgramTransport } from "../src/cli/program-transport.ts
 import { maxGatewayMessageBytes } from "../src/gateway-limits.ts";
 import { ByrefError } from "../../../src/errors.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { slow } from "../../../test/support/slow.ts";
-import { isAlive, STUBBORN } from "../../../test/support/stubborn-program.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -30,26 +28,6 @@ it.each(["/no/such/folder", import.meta.filename])(
   async (cwd) => {
     const transport = new ProgramTransport({ command: process.execPath, args: [], cwd });
     await expect(transport.start()).rejects.toThrow(`Its "cwd" is no folder: ${cwd}`);
-  },
-);
-
-it(
-  "a program that ignores the end of its input and signals is ended with what it has started",
-  slow,
-  async () => {
-    const transport = new ProgramTransport({ command: process.execPath, args: ["-e", STUBBORN] });
-    const started = new Promise<readonly number[]>((resolve) => {
-      transport.onmessage = (message) => {
-        const pids = "params" in message ? message.params?.pids : undefined;
-        if (Array.isArray(pids)) resolve(pids);
-      };
-    });
-    await transport.start();
-    const pids = await started;
-    expect(pids.map(isAlive)).toEqual([true, true]);
-    await transport.close();
-    // The system may need a moment.
-    await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]));
   },
 );
 
@@ -118,6 +96,8 @@ describe("messages of a program", () => {
     for (const line of [
       '{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"id":1234567890123456789,"far":1e400}}}',
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"id":-9223372036854775808}}}',
+      '{"jsonrpc":"2.0","id":1,"result":{"_meta":{"a/id":1234567890123456789},"content":[]}}',
+      '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"progressToken":7,"a/id":1234567890123456789}}}',
     ]) {
       expect(read(line)).toBe(line);
     }

@@ -1,21 +1,25 @@
 import {
+  acceptableSchema,
   ownTools,
   withOwnTools,
   type mcpRules,
   type turnAgents,
 } from "../../../../src/internal-tool.ts";
-import { characters, json, withTimeLimit } from "../../../../src/internal.ts";
+import { characters, json, unlessAborted, withTimeLimit } from "../../../../src/internal.ts";
 import type { chosenAgents } from "../../../../src/internal-edge.ts";
 import type { Effects, ToolPolicy } from "../../../../src/runtime.ts";
 import * as limits from "../../../../src/limits.ts";
 import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
-import type { ToolSet } from "ai";
-import { messageOf } from "../../../../src/errors.ts";
-import { McpConnection, type McpDefinition, type McpList } from "./mcp-connection.ts";
+import type { JSONSchema7, ToolSet } from "ai";
+import type { CallToolResult, PriorDiscovery, Tool } from "@modelcontextprotocol/client";
+import { ByrefError, messageOf } from "../../../../src/errors.ts";
+import { ClientOfGateway } from "../client-of-gateway.ts";
 import { fitScalars } from "../servers/fit-scalars.ts";
-import type { Greeting } from "../servers/connecting.ts";
-import { type ServerResult, valueOfResult } from "../servers/result-value.ts";
+import { transportInWorker } from "../servers/connecting.ts";
+import { type ServerResult, textOfResult, valueOfResult } from "../servers/result-value.ts";
+import { redact } from "../servers/secrets.ts";
 import { policyOf } from "../servers/server-rules.ts";
+import { Upstream } from "../servers/upstream.ts";
 
 /** Maximum length of a tool's name at the model providers. */
 const MAX_NAME_CHARS = 64;
@@ -36,19 +40,29 @@ export interface McpDirectoryOptions {
   readonly warn?: (message: string) => void;
 }
 
+/** A tool as its server lists it. */
+type McpDefinition = Tool & {
+  /** The schema of its input as a model is shown it. */
+  readonly shown: JSONSchema7;
+};
+
 /** Known data of a server: plain data that any request may use. */
-interface KnownServer extends McpList {
-  readonly greeting: Greeting | undefined;
+interface KnownServer {
+  readonly tools: readonly McpDefinition[];
+  /** What the server lists beside them. Empty if that is nothing. */
+  readonly leftOut: string;
+  /** The version that it speaks. */
+  readonly prior: PriorDiscovery | undefined;
   readonly freshUntil: number;
   /** 0 for a server that has answered. */
   readonly downUntil: number;
 }
 
-const STALE = { greeting: undefined, freshUntil: 0 };
+const STALE = { prior: undefined, freshUntil: 0 };
 const NOTHING_KNOWN: KnownServer = { ...STALE, tools: [], leftOut: "", downUntil: 0 };
 
 /**
- * The tools and handshakes of MCP servers, for the lifetime of the process. Only data is kept between turns:
+ * The tools and versions of MCP servers, for the lifetime of the process. Only data is kept between turns:
  * sockets and sessions belong to one turn, because a Worker's requests must not share them, and
  * conversations must not share a session.
  */
@@ -75,10 +89,10 @@ export class McpDirectory {
     const tools: ToolSet = {};
     const policies: Record<string, ToolPolicy> = {};
     const effects: Record<string, Effects> = {};
-    for (const { server, connection, definitions, isUp } of offers) {
+    for (const { server, definitions, isUp, call } of offers) {
       for (const definition of isUp ? definitions : []) {
         const name = names.get(definition) ?? definition.name;
-        tools[name] = toolFrom(definition, connection);
+        tools[name] = toolFrom(definition, call);
         // The settings have rules for tools only.
         const ruled = { name: server.name, rules: { tools: server.tools } };
         policies[name] = policyOf(ruled, definition.name);
@@ -88,7 +102,7 @@ export class McpDirectory {
       }
     }
     const close = async () => {
-      await Promise.all(offers.map(({ connection }) => connection.close()));
+      await Promise.all(offers.map(({ upstream }) => upstream.close()));
     };
     return { tools, policies, effects, close };
   }
@@ -100,19 +114,20 @@ export class McpDirectory {
     const learn = (news: Partial<KnownServer>) => {
       this.#known.set(key, { ...(this.#known.get(key) ?? NOTHING_KNOWN), ...news });
     };
-    const { greeting } = known;
+    const upstream = connectionTo(server, known.prior);
     const onStale = () => learn(STALE);
-    const connection = new McpConnection(server, { greeting, signal, onStale });
-    const offer = { server, connection, definitions: known.tools };
+    const call: CallTool = (tool, input, stop = signal) =>
+      callTool(upstream, { tool, input, signal: stop, onStale });
+    const offer = { server, upstream, definitions: known.tools, call };
     if (this.#now() < known.freshUntil) return { ...offer, isUp: true };
     if (this.#now() < known.downUntil) return { ...offer, isUp: false };
     try {
-      const list = () => connection.list();
+      const list = () => listTools(upstream);
       const { tools, leftOut } = await withTimeLimit(limits.replyMs, list, signal);
       if (leftOut !== "" && leftOut !== known.leftOut)
         this.#warn(characters.clip(`MCP server ${server.name} is used without: ${leftOut}`, 500));
       const freshUntil = this.#now() + limits.mcpFreshMs;
-      learn({ tools, leftOut, freshUntil, greeting: connection.greeting, downUntil: 0 });
+      learn({ tools, leftOut, freshUntil, prior: upstream.prior, downUntil: 0 });
       return { ...offer, definitions: tools, isUp: true };
     } catch (error) {
       if (signal.aborted) return { ...offer, isUp: false };
@@ -127,9 +142,94 @@ export class McpDirectory {
 
 interface Offer {
   readonly server: mcpRules.McpServer;
-  readonly connection: McpConnection;
+  readonly upstream: Upstream;
   readonly definitions: readonly McpDefinition[];
   readonly isUp: boolean;
+  readonly call: CallTool;
+}
+
+type CallTool = (
+  tool: McpDefinition,
+  input: Readonly<Record<string, unknown>>,
+  signal?: AbortSignal,
+) => Promise<CallToolResult>;
+
+/** The connection of one turn to a server, opened by its first list or call. */
+function connectionTo(
+  { name, url, headers = {} }: mcpRules.McpServer,
+  prior: PriorDiscovery | undefined,
+): Upstream {
+  const options = { open: transportInWorker, log: () => undefined, client: new ClientOfGateway() };
+  return new Upstream({ name, address: { url, headers }, rules: {} }, { ...options, prior });
+}
+
+/** Returns the server's tools, at most `maxMcpTools`. Rejects if the server cannot be reached. */
+async function listTools(upstream: Upstream): Promise<Pick<KnownServer, "tools" | "leftOut">> {
+  const listed = await upstream.tools().catch((error: unknown) => {
+    throw failureOf(error, upstream);
+  });
+  const tools: McpDefinition[] = [];
+  const leftOut = upstream.status.leftOut?.map(({ name }) => name) ?? [];
+  for (const tool of listed.tools) {
+    const inputSchema = tool.inputSchema as JSONSchema7;
+    if (tools.length === limits.maxMcpTools) {
+      leftOut.push(`all after the first ${limits.maxMcpTools}`);
+      break;
+    }
+    // One endless schema must not remove all other tools from a turn.
+    if (JSON.stringify(inputSchema).length <= limits.maxPieceChars) {
+      const shown = acceptableSchema(inputSchema);
+      tools.push({ ...tool, shown: { properties: {}, ...shown, type: "object" } });
+    } else leftOut.push(tool.name);
+  }
+  return { tools, leftOut: leftOut.join(", ") };
+}
+
+interface AgentCall {
+  readonly tool: McpDefinition;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** Cancels the call on the server. */
+  readonly signal: AbortSignal;
+  /** Called when the failure suggests that the server has changed. */
+  readonly onStale: () => void;
+}
+
+/** Calls a tool. Throws `tool_failed` with the server's message. */
+async function callTool(
+  upstream: Upstream,
+  { tool, input, signal, onStale }: AgentCall,
+): Promise<CallToolResult> {
+  const calling = upstream.call({ tool, input, from: { signal } });
+  const result = await unlessAborted(calling, signal).catch((error: unknown) => {
+    if (!signal.aborted) onStale();
+    throw failureOf(error, upstream);
+  });
+  if (result.isError !== true) return result;
+  const message = reasonIn(result);
+  if (UNKNOWN_TOOL.test(characters.clip(message, limits.maxReasonChars))) onStale();
+  throw new ByrefError("tool_failed", message);
+}
+
+const UNKNOWN_TOOL = /-32602|unknown tool/i;
+
+/** Reveals neither the server's headers nor its address. */
+function failureOf(error: unknown, { server: { name, address } }: Upstream): ByrefError {
+  const { host, hostname } = new URL("url" in address ? address.url : "");
+  const message = redact(messageOf(error), [host, hostname]);
+  const isNamed = error instanceof ByrefError;
+  return new ByrefError("tool_failed", isNamed ? message : `Server ${name}: ${message}`);
+}
+
+/** Returns the texts of a failure, and its structured content, unless they repeat it. */
+function reasonIn(failure: CallToolResult): string {
+  const text = textOfResult(failure);
+  const structured = failure.structuredContent ?? null;
+  if (structured === null) return text === "" ? "The tool failed and did not say why." : text;
+  const written = JSON.stringify(structured);
+  const [only, ...others] = json.isObject(structured) ? Object.values(structured) : [];
+  const isRepeated =
+    (only === text && others.length === 0) || JSON.stringify(json.jsonIn(text)) === written;
+  return isRepeated ? text : `${text}\n${written}`.trim();
 }
 
 /** Assigns unique names that the model providers accept. */
@@ -162,7 +262,7 @@ function safeName(name: string): string {
   return name.replaceAll(/[^\w-]/g, "_").slice(0, MAX_NAME_CHARS);
 }
 
-function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet[string] {
+function toolFrom(definition: McpDefinition, call: CallTool): ToolSet[string] {
   // Not a copy: by the list's own object, what a model is shown is kept from turn to turn.
   const { description, shown: schema } = definition;
   return dynamicTool({
@@ -174,9 +274,7 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
       validate: (input) => ({ success: true, value: fitScalars(input, schema) }),
     }),
     execute: async (input, { abortSignal }) =>
-      wholeValueOf(
-        await connection.call(definition, json.isObject(input) ? input : {}, abortSignal),
-      ),
+      wholeValueOf(await call(definition, json.isObject(input) ? input : {}, abortSignal)),
   });
 }
 

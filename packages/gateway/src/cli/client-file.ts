@@ -226,42 +226,45 @@ interface RuledEntry {
  * to change. Undefined if there is none.
  */
 export function ruleAgainst(client: ClientFile, entry: RuledEntry): string | undefined {
-  return ofClaudeCode(client, entry) ?? ofList(client, entry) ?? ofVariables(client, entry);
+  return ofClaudeCode(client, entry) ?? ofLists(client, entry) ?? ofVariables(client, entry);
 }
 
 /** Claude Code calls a tool `mcp__SERVER__TOOL` in its rules and hooks. */
-function ofClaudeCode({ name: file }: ClientFile, { name, group, gateway }: RuledEntry) {
-  if (![".mcp.json", ".claude.json"].includes(basename(file))) return undefined;
-  for (const settings of settingsFor(file, group)) {
-    const read = readJson(settings);
+function ofClaudeCode(client: ClientFile, { name, group, gateway }: RuledEntry) {
+  for (const [settings, read] of settingsFor(client, group)) {
     const rules = [...textsAt(read, "permissions", "deny"), ...textsAt(read, "permissions", "ask")];
     const rule = [...rules, ...matchersIn(read)].find((one) => namesServer(one, name));
-    if (rule !== undefined) {
-      const start = `mcp__${asInTools(name)}__`;
-      const renamed = rule.replaceAll(start, `mcp__${asInTools(gateway)}__`);
-      const isOfTool = rule.includes(start) && !/__(?:\.?\*)?\)?$/u.test(rule);
-      const change = isOfTool ? `Write ${renamed} there` : "Remove it, if it is not needed,";
-      return `The rule ${rule} in ${settings} would no longer apply to it. ${change} and run wrap again.`;
-    }
-    if (textsAt(read, "disabledMcpjsonServers").includes(name) && basename(file) === ".mcp.json") {
-      return turnedOff("disabledMcpjsonServers", settings);
-    }
+    if (rule === undefined) continue;
+    const start = `mcp__${asInTools(name)}__`;
+    const renamed = rule.replaceAll(start, `mcp__${asInTools(gateway)}__`);
+    const isOfTool = rule.includes(start) && !/__(?:\.?\*)?\)?$/u.test(rule);
+    const change = isOfTool ? `Write ${renamed} there` : "Remove it, if it is not needed,";
+    return `The rule ${rule} in ${settings} would no longer apply to it. ${change} and run wrap again.`;
   }
   return undefined;
 }
 
-/** Lists beside the servers that decide which of them start: of Claude Code for a project, of Gemini CLI for all. */
-function ofList({ file, text }: ClientFile, { name }: RuledEntry): string | undefined {
-  const read: unknown = parse(text);
-  const projects = Object.values(objectAt(read, "projects") ?? {});
-  const off = [read, ...projects].some((one) => textsAt(one, "disabledMcpServers").includes(name))
-    ? "disabledMcpServers"
-    : EXCLUDING.find((key) => textsAt(read, ...key.split(".")).includes(name));
-  if (off !== undefined) return turnedOff(off, file);
-  const allowing = ALLOWING.find((key) => textsAt(read, ...key.split(".")).length > 0);
-  if (allowing === undefined) return undefined;
-  return `"${allowing}" in ${file} decides which servers start. Remove it and run wrap again.`;
+/** Lists that decide which servers start: beside them, for a project, and in the settings of Claude Code. */
+function ofLists(client: ClientFile, { name, group }: RuledEntry): string | undefined {
+  const own: unknown = parse(client.text);
+  const beside = [own, ...Object.values(objectAt(own, "projects") ?? {})];
+  const places = beside.map((one) => [client.file, one] as const);
+  for (const [file, read] of [...places, ...settingsFor(client, group)]) {
+    const listed = (key: string) => textsAt(read, ...key.split("."));
+    const off = EXCLUDING.find((key) => listed(key).includes(name));
+    if (off !== undefined)
+      return `"${off}" in ${file} turns it off. Remove it there and run wrap again.`;
+    const allowing = ALLOWING.find((key) => listed(key).length > 0);
+    if (allowing !== undefined)
+      return `"${allowing}" in ${file} decides which servers start. Remove it and run wrap again.`;
+  }
+  return undefined;
 }
+
+const EXCLUDING = "disabledMcpServers disabledMcpjsonServers excludeMCPServers mcp.excluded".split(
+  " ",
+);
+const ALLOWING = ["allowMCPServers", "mcp.allowed"];
 
 /** Gemini CLI, and what is made of it, also fill in `$NAME`, which other clients pass on as it is. */
 function ofVariables({ name: file }: ClientFile, { name, group }: RuledEntry): string | undefined {
@@ -273,25 +276,19 @@ function ofVariables({ name: file }: ClientFile, { name, group }: RuledEntry): s
   return `Only the client fills in ${written}. Write \${${written.slice(1)}} there and run wrap again.`;
 }
 
-const EXCLUDING = ["excludeMCPServers", "mcp.excluded"];
-const ALLOWING = ["allowMCPServers", "mcp.allowed"];
-
-function turnedOff(key: string, file: string): string {
-  return `"${key}" in ${file} turns it off. Remove it there and run wrap again.`;
-}
-
-/** Files of Claude Code with rules for the group's servers. Those of the user apply in each project. */
-function settingsFor(file: string, { project }: ServerGroup): readonly string[] {
+/** The settings of Claude Code with rules for the group's servers. Those of the user apply in each project. */
+function settingsFor({ name: file, text }: ClientFile, { project }: ServerGroup) {
   const isOfUser = basename(file) === ".claude.json";
-  const others = isOfUser
-    ? Object.keys(objectAt(readJson(file), "projects") ?? {})
-    : [dirname(file)];
+  if (!isOfUser && basename(file) !== ".mcp.json") return [];
+  const others = isOfUser ? Object.keys(objectAt(parsed(text), "projects") ?? {}) : [dirname(file)];
   const folders = project === undefined ? others : [project];
   const home = isOfUser ? dirname(file) : homedir();
   const names = folders.flatMap((folder) =>
     ["settings.json", "settings.local.json"].map((name) => join(folder, ".claude", name)),
   );
-  return [join(home, ".claude", "settings.json"), ...names];
+  return [join(home, ".claude", "settings.json"), ...names].flatMap((settings) =>
+    existsSync(settings) ? [[settings, parsed(readFileSync(settings, "utf8"))] as const] : [],
+  );
 }
 
 function matchersIn(settings: unknown): readonly string[] {
@@ -311,10 +308,6 @@ function namesServer(rule: string, name: string): boolean {
 /** Claude Code replaces other characters in names of servers. */
 function asInTools(name: string): string {
   return name.replaceAll(/[^\w-]/gu, "_");
-}
-
-function readJson(file: string): unknown {
-  return existsSync(file) ? parsed(readFileSync(file, "utf8")) : {};
 }
 
 function objectAt(

@@ -1,7 +1,6 @@
 import {
   type Client,
   type ConnectOptions,
-  type InitializeResult,
   isSpecType,
   type JSONRPCMessage,
   type PriorDiscovery,
@@ -15,6 +14,7 @@ import {
 import { characters, json, withTimeLimit } from "../../../../src/internal.ts";
 import { isUnreachable, reasonOf } from "./server-errors.ts";
 import type { ServerConfiguration } from "../configuration.ts";
+import { maxDepth } from "../../../../src/limits.ts";
 import * as limits from "../gateway-limits.ts";
 import { mcpFetch, withoutNulls } from "./mcp-fetch.ts";
 
@@ -34,27 +34,19 @@ interface Attempts {
   readonly isSse?: boolean;
   /** Aborted when the server is given up: no other attempt is made. */
   readonly signal: AbortSignal;
-  /** What it said to an earlier connection. */
-  readonly greeting?: Greeting | undefined;
-}
-
-/** What a server says when it is connected, as plain data with which the next connection needs no request for it. */
-export interface Greeting {
-  readonly prior: PriorDiscovery;
-  /** Of a server of before 2026-07-28 that has no sessions. */
-  readonly initialized?: InitializeResult;
+  /** The version that it spoke on an earlier connection, so that it need not be asked. */
+  readonly prior?: PriorDiscovery | undefined;
 }
 
 /** Connects a client to a server. Rejects with a sentence that says why that failed. */
 export async function connectTo(
   client: Client,
-  { open, isProgram, isSse = false, signal, greeting }: Attempts,
+  { open, isProgram, isSse = false, signal, prior }: Attempts,
 ): Promise<void> {
   const startMs = Date.now();
   let transport: Transport | undefined;
   const connect = async (options: ConnectOptions, kind?: "sse") => {
     transport = open(kind);
-    if (greeting?.initialized !== undefined) repeatGreeting(transport, greeting.initialized);
     return client.connect(transport, options);
   };
   // The library waits for the stream without a limit.
@@ -62,7 +54,7 @@ export async function connectTo(
   const end = async () => transport?.close().catch(() => undefined);
   try {
     if (isSse) return await connectBySse();
-    if (greeting !== undefined) return await connect({ ...TIMING, prior: greeting.prior });
+    if (prior !== undefined) return await connect({ ...TIMING, prior });
     await connect(TIMING)
       .catch(async (error: unknown) => {
         // An old server may fail at the request for its version. It is then asked again without that request. A network
@@ -93,31 +85,6 @@ export async function connectTo(
       ? "Its program ended without an answer; what it wrote is in the gateway's log."
       : reasonOf(error, Date.now() - startMs);
   }
-}
-
-/** Returns what the server of a connected client has said. */
-export function greetingOf(client: Client): Greeting {
-  const discover = client.getDiscoverResult();
-  if (discover !== undefined) return { prior: { kind: "modern", discover } };
-  const legacy = { prior: { kind: "legacy" } } as const;
-  const { sessionId } = client.transport ?? {};
-  const protocolVersion = client.getNegotiatedProtocolVersion();
-  const [capabilities, serverInfo] = [client.getServerCapabilities(), client.getServerVersion()];
-  if (sessionId !== undefined || !protocolVersion || !capabilities || !serverInfo) return legacy;
-  const instructions = client.getInstructions();
-  const others = json.compact({ instructions });
-  return { ...legacy, initialized: { protocolVersion, capabilities, serverInfo, ...others } };
-}
-
-/** Answers the library's greeting in the server's place: without sessions nothing depends on it. */
-function repeatGreeting(transport: Transport, result: InitializeResult): void {
-  const send = transport.send.bind(transport);
-  transport.send = async (message, options) => {
-    if (!("method" in message)) return send(message, options);
-    if (message.method === "notifications/initialized") return;
-    if (message.method !== "initialize" || !("id" in message)) return send(message, options);
-    transport.onmessage?.({ jsonrpc: "2.0", id: message.id, result });
-  };
 }
 
 const TIMING = { timeout: limits.gatewayGreetingMs };
@@ -167,7 +134,7 @@ const LISTS: Readonly<Record<string, List>> = {
 /** Takes items out of a server's lists that the library would refuse together with all others of the list. */
 export function listSieve(onLeftOut: (item: LeftOut) => void) {
   const all = new Map<string, LeftOut>();
-  return { leftOut: () => [...all.values()], leaveOut, sift };
+  return { leftOut: () => [...all.values()], sift };
 
   /** Adds an item, which stays until the list is requested again. */
   function leaveOut({ kind, name: written, why }: LeftOut): void {
@@ -295,11 +262,14 @@ function nameOf(item: unknown, index: number): string {
 }
 
 function refusalOf(item: unknown, { type }: List): string | undefined {
-  try {
-    if (isSpecType[type](item)) return undefined;
-  } catch {
-    return "It has too many levels.";
-  }
+  // Of an item: its own level, and those of its schema.
+  if (!isShallow(item, maxDepth + 1)) return `It has more than ${maxDepth} levels.`;
+  if (isSpecType[type](item)) return undefined;
   const { issues: [issue] = [] } = specTypeSchemas[type]["~standard"].validate(item);
   return [issue?.path?.join("."), issue?.message].filter(Boolean).join(": ");
+}
+
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return depth > 0 && Object.values(value).every((inner) => isShallow(inner, depth - 1));
 }

@@ -4,24 +4,32 @@ import { exactNumbers, json } from "../../../../src/internal.ts";
 import * as limits from "../../../../src/limits.ts";
 
 /**
- * The `fetch` of an MCP client in a Worker. It opens no stream that would outlive the turn, follows
- * redirects within the origin only, because headers hold keys, and limits the size of responses. If a stream
- * ends or breaks before its response, it adds an error response, because the client would wait for one.
+ * The `fetch` of the clients of MCP servers. It follows redirects within the origin only, because headers hold keys, and
+ * limits the size of responses; of a stream that a GET opens, which has no end, that of each message. If a stream ends or
+ * breaks before its response and cannot be resumed, it adds an error response, because the client would wait for one.
  */
-export async function mcpFetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
-  // A GET would open the stream of the server's own messages, which nothing reads. Servers without that
-  // stream answer 405.
-  if (init.method === "GET") return new Response(null, { status: 405 });
+export async function upstreamFetch(
+  input: string | URL,
+  init: RequestInit = {},
+): Promise<Response> {
   return answerOf(await fetchWithin(new URL(input), init), init);
 }
 
-/** Returns the response with what a client would not understand replaced. `isResumable`: see `eventsOf`. */
-async function answerOf(
-  response: Response,
-  init: RequestInit,
-  { isResumable = false }: { readonly isResumable?: boolean } = {},
-): Promise<Response> {
+/** The same in a Worker, without the stream of a server's own messages, which would outlive the turn. */
+export async function mcpFetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
+  const isOwnStream = init.method === "GET" && !isResuming(init);
+  return isOwnStream ? new Response(null, { status: 405 }) : upstreamFetch(input, init);
+}
+
+function isResuming({ headers }: RequestInit): boolean {
+  return new Headers(headers).has("last-event-id");
+}
+
+/** Returns the response with what a client would not understand replaced. */
+async function answerOf(response: Response, init: RequestInit): Promise<Response> {
   const { body, status, statusText, ok } = response;
+  // The client would wait for the answer that it cannot resume.
+  if (status === 405 && isResuming(init)) return new Response(null, { status: 410 });
   if (body === null) return response;
   // The body is already decoded.
   const headers = new Headers(response.headers);
@@ -36,10 +44,10 @@ async function answerOf(
   if (type.includes("text/event-stream")) {
     // Of a stream that a GET opens, which has no end, each message is limited.
     const limited = init.method === "GET" ? body : bounded(body);
-    const events = eventsOf(limited, { id, isResumable, replace });
+    const events = eventsOf(limited, id, replace);
     return new Response(events, { status, statusText, headers });
   }
-  const isAnswer = ok && id !== undefined && (!isResumable || type.includes("json"));
+  const isAnswer = ok && id !== undefined && type.includes("json");
   if (!isAnswer) return new Response(bounded(body), { status, statusText, headers });
   const bytes = await new Response(bounded(body)).arrayBuffer();
   // Longer ones are not decoded either.
@@ -92,12 +100,13 @@ function bounded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
 /**
  * Passes on the events of a stream, with replacements for what a client would not understand. If the stream ends or
  * breaks, it ends without an error, and with a response to the request, which the client ignores if it already has one;
- * unless the client can resume the stream. Limits the size of each event. `isResumable`: the client resumes a stream whose
- * events have ids. A stream that answers no request may end at any time.
+ * unless the client resumes the stream, as it does if events have ids. Limits the size of each event. A stream that answers
+ * no request may end at any time. `replace` returns the text in place of a message; undefined for the same.
  */
 function eventsOf(
   body: ReadableStream<Uint8Array>,
-  { id, isResumable, replace }: Reading,
+  id: number | undefined,
+  replace: (text: string) => string | undefined,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let hasIds = false;
@@ -107,6 +116,7 @@ function eventsOf(
   };
   const reader = body
     .pipeThrough(new TextDecoderStream())
+    .pipeThrough(framed())
     .pipeThrough(new EventSourceParserStream({ maxBufferSize: limits.maxBodyBytes, onRetry }))
     .getReader();
   return new ReadableStream<Uint8Array>({
@@ -115,14 +125,15 @@ function eventsOf(
         const { value, done } = await reader.read();
         if (!done) {
           hasIds ||= (value.id ?? "") !== "";
-          controller.enqueue(encoder.encode(eventText(value, retry, replace)));
+          const message = { ...value, data: replace(value.data) ?? value.data };
+          controller.enqueue(encoder.encode(eventText(message, retry)));
           retry = [];
-        } else if (id === undefined || (isResumable && hasIds)) controller.close();
+        } else if (id === undefined || hasIds) controller.close();
         else throw new Error("The server ended its answer too early.");
       } catch (error) {
         const isTooLong = error instanceof Error && TOO_LONG_EVENT.test(error.message);
         const why = isTooLong ? TOO_LONG : messageOf(error);
-        if (id === undefined || (!isTooLong && isResumable && hasIds)) {
+        if (id === undefined || (!isTooLong && hasIds)) {
           throw isTooLong ? new Error(TOO_LONG) : error;
         }
         const answer = ownAnswer(id, isTooLong ? "too long" : "cut off", why);
@@ -134,47 +145,35 @@ function eventsOf(
   });
 }
 
-interface Reading {
-  readonly id: number | undefined;
-  readonly isResumable: boolean;
-  /** Returns the text in place of a message; undefined for the same. */
-  readonly replace: (text: string) => string | undefined;
+/** Makes an event of a body that is JSON although it is called a stream of events: none begins with a bracket. */
+function framed(): TransformStream<string, string> {
+  let isJson: boolean | undefined;
+  return new TransformStream({
+    transform(text, controller) {
+      const isFirst = isJson === undefined && text.trim() !== "";
+      if (isFirst) isJson = /^\s*[[{]/u.test(text);
+      const lines = isJson === true ? text.replaceAll(/\r?\n/gu, "\ndata: ") : text;
+      controller.enqueue(isFirst && isJson === true ? `data: ${lines}` : lines);
+    },
+    flush: (controller) => controller.enqueue(isJson === true ? "\n\n" : ""),
+  });
 }
 
 /** What `bounded` and the parser of events say. */
 const TOO_LONG_EVENT = /^The server's answer is longer|exceeded max buffer size/u;
 
-function eventText(
-  { id, event, data }: EventSourceMessage,
-  retry: readonly string[],
-  replace: Reading["replace"],
-): string {
+function eventText({ id, event, data }: EventSourceMessage, retry: readonly string[]): string {
   const fields = [
     ...(id === undefined ? [] : [`id: ${id}`]),
     ...(event === undefined ? [] : [`event: ${event}`]),
     ...retry,
-    ...(replace(data) ?? data).split("\n").map((line) => `data: ${line}`),
+    ...data.split("\n").map((line) => `data: ${line}`),
   ];
   return `${fields.join("\n")}\n\n`;
 }
 
 /** Bytes or characters of an answer that is read. A longer one is passed on as it is. */
 const MAX_READ = 8_388_608;
-
-/**
- * The `fetch` of the gateway's clients outside of Workers. It follows redirects within the origin only, because headers
- * hold keys, and limits the size of responses; of a stream that a GET opens, which has no end, that of each message.
- */
-export async function upstreamFetch(
-  input: string | URL,
-  init: RequestInit = {},
-): Promise<Response> {
-  const response = await fetchWithin(new URL(input), init);
-  // The client would wait for the answer that it cannot resume.
-  const isResuming = new Headers(init.headers).has("last-event-id");
-  if (response.status === 405 && isResuming) return new Response(null, { status: 410 });
-  return answerOf(response, init, { isResumable: true });
-}
 
 /** What is wrong with the answer of a server. */
 type Flaw = "cut off" | "too long" | "malformed";
@@ -208,22 +207,34 @@ export function messageIn(text: string): unknown {
   }
 }
 
-/** In the rest of a message, such as schemas, the library needs doubles. */
+/** The parts of a message that pass the library as they are. In the rest, such as schemas, it needs doubles. */
+const VALUES = [
+  ["result", "structuredContent"],
+  ["result", "_meta"],
+  ["params", "arguments"],
+  ["params", "_meta"],
+] as const;
+
 function withDigits(exact: unknown): unknown {
-  const message = exactNumbers.mapExactNumbers(exact, ({ rawJSON }) => Number(rawJSON));
+  const message = toDoubles(exact);
   if (!json.isObject(message) || !json.isObject(exact)) return message;
-  const { result, params } = message;
-  const structuredContent = json.isObject(exact.result)
-    ? exact.result.structuredContent
-    : undefined;
-  const given = json.isObject(exact.params) ? exact.params.arguments : undefined;
-  return {
-    ...message,
-    ...(structuredContent !== undefined &&
-      json.isObject(result) && { result: { ...result, structuredContent } }),
-    ...(given !== undefined &&
-      json.isObject(params) && { params: { ...params, arguments: given } }),
-  };
+  const parts = { ...message };
+  for (const [part, key] of VALUES) {
+    const [given, digits] = [parts[part], exact[part]];
+    if (!json.isObject(given) || !json.isObject(digits) || digits[key] === undefined) continue;
+    parts[part] = { ...given, [key]: key === "_meta" ? metaOf(digits[key]) : digits[key] };
+  }
+  return parts;
+}
+
+/** The library compares the token. */
+function metaOf(meta: unknown): unknown {
+  if (!json.isObject(meta) || meta.progressToken === undefined) return meta;
+  return { ...meta, progressToken: toDoubles(meta.progressToken) };
+}
+
+function toDoubles(exact: unknown): unknown {
+  return exactNumbers.mapExactNumbers(exact, ({ rawJSON }) => Number(rawJSON));
 }
 
 /**
@@ -237,12 +248,12 @@ function replacementFor(text: string, asked: number | undefined): object | undef
   if (answer !== undefined || !json.isObject(message) || !json.isObject(message.result))
     return answer;
   const result = withoutNulls(message.result);
-  const { structuredContent } = result;
-  if (!exactNumbers.holdsExactNumber(structuredContent))
+  const { structuredContent, _meta } = result;
+  if (!exactNumbers.holdsExactNumber([structuredContent, _meta]))
     return result === message.result ? undefined : { ...message, result };
   const meta = {
-    ...(json.isObject(result._meta) && result._meta),
-    [nameOfDigits()]: JSON.stringify(structuredContent),
+    ...(json.isObject(_meta) && _meta),
+    [nameOfDigits()]: JSON.stringify({ structuredContent, _meta }),
   };
   return { ...message, result: { ...result, _meta: meta } };
 }
@@ -271,7 +282,7 @@ interface StructuredResult {
 export function restoreDigits<Result extends StructuredResult>(result: Result): Result {
   const { [nameOfDigits()]: text, ..._meta } = result._meta ?? {};
   if (typeof text !== "string") return result;
-  return { ...result, _meta, structuredContent: exactNumbers.parseExactly(text) };
+  return { ...result, _meta, ...(exactNumbers.parseExactly(text) as StructuredResult) };
 }
 
 /**

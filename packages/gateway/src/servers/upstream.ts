@@ -6,6 +6,7 @@ import {
   type InputRequest,
   type InputResponse,
   LOG_LEVEL_META_KEY,
+  type PriorDiscovery,
   type Prompt,
   ProtocolError,
   ProtocolErrorCode,
@@ -34,7 +35,7 @@ import { SENT } from "../gateway-state.ts";
 import { characters, withTimeLimit } from "../../../../src/internal.ts";
 import { version } from "../../../../src/version.ts";
 import type { ServerConfiguration } from "../configuration.ts";
-import { connectTo, type Greeting, greetingOf, type LeftOut, listSieve } from "./connecting.ts";
+import { connectTo, type LeftOut, listSieve } from "./connecting.ts";
 import {
   givenError,
   isCutOff,
@@ -55,8 +56,8 @@ export interface UpstreamOptions {
   readonly client: ClientOfGateway;
   /** Resources have the addresses that the server knows. Default: the server is not asked to tell. */
   readonly onChange?: ((change: Change) => void) | undefined;
-  /** What the server said to an earlier connection. */
-  readonly greeting?: Greeting | undefined;
+  /** The version that it spoke on an earlier connection. */
+  readonly prior?: PriorDiscovery | undefined;
 }
 
 export interface UpstreamStatus {
@@ -97,7 +98,7 @@ export class Upstream {
   /** The client of the connection that requests use now. */
   #current: Client | undefined;
   /** For the first connection. */
-  #greeting: Greeting | undefined;
+  #prior: PriorDiscovery | undefined;
   /** Ends the attempts to connect, while there are any. */
   #giveUp: (() => Promise<void>) | undefined;
   #failures = 0;
@@ -122,12 +123,13 @@ export class Upstream {
     const secrets = secretsOf(server);
     this.#redact = (text) => redact(text, secrets);
     this.#why = server.problem;
-    this.#greeting = options.greeting;
+    this.#prior = options.prior;
   }
 
-  /** What the server has said, for another connection. Undefined without a connection. */
-  get greeting(): Greeting | undefined {
-    return this.#current && greetingOf(this.#current);
+  /** The version that the server speaks, for another connection. Undefined without a connection. */
+  get prior(): PriorDiscovery | undefined {
+    const discover = this.#current?.getDiscoverResult();
+    return this.#current && (discover ? { kind: "modern", discover } : { kind: "legacy" });
   }
 
   get isClosed(): boolean {
@@ -153,11 +155,6 @@ export class Upstream {
   /** Rejects with `server_unavailable`. */
   async connect(): Promise<void> {
     await this.#connected();
-  }
-
-  /** Says in the status that an item of the server's lists is not offered, and logs it once. */
-  leaveOut(item: LeftOut): void {
-    this.#sieve.leaveOut(item);
   }
 
   /** The tools in the server's order. Rejects with `server_unavailable`. */
@@ -340,9 +337,9 @@ export class Upstream {
       },
     );
     this.#listen(client, capabilities);
-    const greeting = this.#greeting;
+    const prior = this.#prior;
     const isProgram = "command" in address;
-    await connectTo(client, { open, isProgram, isSse, signal: stop.signal, greeting });
+    await connectTo(client, { open, isProgram, isSse, signal: stop.signal, prior });
     if (this.#giveUp === giveUp) this.#giveUp = undefined;
     keepReceivedErrors(client.transport);
     client.onclose = () => this.#closed(client);
@@ -400,7 +397,7 @@ export class Upstream {
     why: string,
     pauseMs = Math.min(1_000 * 2 ** this.#failures++, limits.gatewayRetryMs),
   ): void {
-    this.#client = this.#current = this.#giveUp = this.#greeting = undefined;
+    this.#client = this.#current = this.#giveUp = this.#prior = undefined;
     this.#retryAt = Date.now() + pauseMs;
     if (this.#why === undefined && !this.#isClosed)
       this.#options.log(`Server ${this.server.name}: ${why}`);
@@ -436,7 +433,7 @@ export class Upstream {
     try {
       return await ask(client);
     } catch (error) {
-      if (!isLostSession(error, this.#greeting !== undefined)) throw this.#failureOf(error, client);
+      if (!isLostSession(error, this.#prior !== undefined)) throw this.#failureOf(error, client);
     }
     // A server that was started again, or changed, has not run the request.
     this.#forget(client);
@@ -471,7 +468,7 @@ export class Upstream {
   /** Other requests of the same connection may still be refused: they need its end as little as this one. */
   #forget(client: Client): void {
     if (client !== this.#current) return;
-    this.#client = this.#current = this.#greeting = undefined;
+    this.#client = this.#current = this.#prior = undefined;
     setTimeout(() => void end(client), limits.gatewayCloseMs);
   }
 

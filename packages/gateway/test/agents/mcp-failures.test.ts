@@ -37,6 +37,7 @@ it("a server's tools that are left out are logged once, and the others are used"
 const schema = { type: "object" };
 
 const LISTS: readonly (readonly [tool: unknown, isOffered: boolean, list?: object])[] = [
+  // mastra-ai/mastra#21859
   [{ name: "odd" }, false],
   [{ name: "odd", inputSchema: null }, false],
   [{ name: "odd", inputSchema: "object" }, false],
@@ -44,10 +45,19 @@ const LISTS: readonly (readonly [tool: unknown, isOffered: boolean, list?: objec
   [{ name: "odd", inputSchema: { type: "object", properties: null } }, true],
   [{ inputSchema: schema }, false],
   [{ name: 7, inputSchema: schema }, false],
+  // cognizant-ai-lab/neuro-san#1341
   [null, false],
   ["odd", false],
+  // zereight/gitlab-mcp#286, modelcontextprotocol/servers#3051
   [{ name: "odd", inputSchema: {} }, true],
+  // anthropics/claude-code#88049
   [{ name: "odd", inputSchema: { anyOf: [schema] } }, true],
+  // okf-memory/okf-agent-memory#30
+  [{ name: "odd", inputSchema: schema, outputSchema: { type: "array", items: {} } }, true],
+  // anomalyco/opencode#26529
+  [{ name: "odd", inputSchema: schema, outputSchema: { $ref: "#/$defs/None" } }, true],
+  // Azure/Azure-Resource-Manager-MCP#21
+  [{ name: "odd", inputSchema: schema, outputSchema: { properties: { a: true } } }, true],
   [{ name: "odd", title: null, description: null, inputSchema: schema }, true],
   [{ name: "odd", description: ["Looks."], inputSchema: schema }, true],
   [{ name: "odd", inputSchema: schema, outputSchema: null, annotations: null, _meta: null }, true],
@@ -122,12 +132,6 @@ it.each<readonly [result: object, value: unknown]>([
   expect(await run(await openOdd({ tools: [good] }, result), "good")).toEqual(value);
 });
 
-it("a result that cannot be read is an error that says so", async () => {
-  const opened = await openOdd({ tools: [good] }, { content: [{ ...image, data: "%" }] });
-  const said = "Server one: The answer to tools/call does not follow MCP.";
-  await expect(run(opened, "good")).rejects.toThrow(said);
-});
-
 describe("a server that is down", () => {
   it("makes only its own tools unavailable, and is logged once, without its address and headers", async () => {
     let now = 0;
@@ -149,17 +153,6 @@ describe("a server that is down", () => {
     expect(warn.mock.calls[0]?.[0]).not.toMatch(/0123456789|abcdefghij|127\.0\.0\.1/);
     await down.up();
     expect(Object.keys((await open(directory, servers)).tools)).toEqual(["here", "gone"]);
-  });
-
-  it("is logged without the key that it repeats", async () => {
-    const server = await start([]);
-    server.intercept(
-      (_, response) => response.writeHead(404).end("No: k3y_0123456789") !== undefined,
-    );
-    const warn = vi.fn<(message: string) => void>();
-    const servers = [{ name: "one", url: server.url, headers: { "x-key": "k3y_0123456789" } }];
-    await open(new McpDirectory({ warn }), servers);
-    expect(warn.mock.calls[0]?.[0]).toMatch(/No: \[secret\]/);
   });
 
   it("is not asked again for 30 seconds", async () => {
@@ -215,26 +208,6 @@ describe("a server that is down", () => {
 });
 
 describe("a call that fails", () => {
-  const headers = { authorization: "Bearer secret-token-1234" };
-
-  it("reports the server's message without the headers that it was sent", async () => {
-    const server = await start([offering("act")]);
-    const tools = await open(new McpDirectory(), [{ name: "one", url: server.url, headers }]);
-    server.intercept((request, response) => {
-      response.writeHead(500).end(`${request.headers.authorization} is not welcome`);
-      return true;
-    });
-    const said = await run(tools, "act").catch((error: Error) => error.message);
-    expect(said).toMatch(/^Server one: HTTP 500 .*: \[secret\] is not welcome\.$/);
-    expect(said).not.toContain("secret-token");
-  });
-
-  it("reports a tool's message without the headers that it was sent", async () => {
-    const { url } = await start([offering("act", failure("token secret-token-1234 has expired"))]);
-    const tools = await open(new McpDirectory(), [{ name: "one", url, headers }]);
-    await expect(run(tools, "act")).rejects.toThrow("token [secret] has expired");
-  });
-
   it("reports structured content without the headers that it was sent", async () => {
     const key = 'key-"12\\34';
     const failed = { ...failure("No."), structuredContent: { sent: key } };
@@ -264,21 +237,21 @@ describe("a call that fails", () => {
     await expect(run(tools, "long")).rejects.toThrow(/^It failed: .* more\) .*try again$/u);
   });
 
-  it("fails at once when the answer's stream ends before the answer", async () => {
+  it("gets the answer of a stream that was cut and can be resumed", async () => {
     const server = await start([offering("act")]);
     const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);
-    for (const isBroken of [false, true]) {
-      server.intercept((request, response) => {
-        request.resume();
-        response.writeHead(200, { "content-type": "text/event-stream" });
-        response.write('data: {"jsonrpc": "2.0", "id":', () => {
-          if (isBroken) response.destroy();
-          else response.end();
+    const answer = { jsonrpc: "2.0", id: 0, result: textResult("resumed") };
+    server.intercept((request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      if (request.method === "GET") response.end(`id: 2\ndata: ${JSON.stringify(answer)}\n\n`);
+      else
+        void textOf(request).then((text) => {
+          answer.id = JSON.parse(text).id;
+          response.end("id: 1\nretry: 1\ndata:\n\n");
         });
-        return true;
-      });
-      await expect(run(tools, "act")).rejects.toMatchObject({ code: "tool_failed" });
-    }
+      return true;
+    });
+    expect(await run(tools, "act")).toBe("resumed");
   });
 
   it("closes the request when the turn is stopped", async () => {
@@ -322,15 +295,13 @@ it("a session belongs to one turn: opened by its first call, shared by the other
   await vi.waitFor(() => expect(server.sessions.size).toBe(0));
 });
 
-it.each([
-  [{}, ["tools/call"]],
-  [{ sessions: true }, ["initialize", "notifications/initialized", "tools/call"]],
-])("a later turn sends a server with %j the requests that it needs", async (options, sent) => {
-  const server = await start([offering("act")], options);
+it("a later turn sends a server the requests that it needs", async () => {
+  const server = await start([offering("act")]);
   const [directory, servers] = [new McpDirectory(), [{ name: "one", url: server.url }]];
   await run(await open(directory, servers), "act");
   server.requests.splice(0);
   await run(await open(directory, servers), "act");
+  const sent = ["initialize", "notifications/initialized", "tools/call"];
   expect(server.requests.map(({ rpc }) => rpc)).toEqual(sent);
 });
 

@@ -57,16 +57,6 @@ describe("an agent with an MCP server", () => {
     },
   );
 
-  it("reads every page of a list", async () => {
-    const names = Array.from({ length: 7 }, (_, index) => `tool_${index}`);
-    const { url } = await start(
-      names.map((name) => offering(name)),
-      { pageSize: 3 },
-    );
-    const { tools } = await open(new McpDirectory(), [{ name: "one", url }]);
-    expect(Object.keys(tools)).toEqual(names);
-  });
-
   it("derives effects from the annotations", async () => {
     const { url } = await start([
       { ...offering("read"), annotations: { readOnlyHint: true, idempotentHint: true } },
