@@ -69,7 +69,6 @@ import {
   digestOf,
   jsonSchemaOf,
   KeptInput,
-  misfitHint,
   withNumbers,
   withoutQuotes,
 } from "./tool-input.ts";
@@ -416,9 +415,8 @@ async function agentInput(
   const { value, unresolved } = resolved;
   if (references.values.length === 0) kept.value = value;
   const isReadonly = options.readonlyTools?.includes(name) ?? false;
-  const hint = () => misfitHint({ written, value, unresolved }, options);
   const given = withNumbers(value, schema, policies?.[name]?.numbers);
-  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
+  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly });
   return { ...resolved, checked };
 }
 

@@ -14,7 +14,6 @@ import { contextOn } from "./runtime-tool-context.ts";
 export interface CodeCall extends Pick<CodeToolOptions, "timeMs"> {
   readonly store?: VariableStore;
   readonly variables?: readonly string[];
-  readonly outputs?: readonly string[];
   readonly tools?: readonly WrappedTool[];
   readonly signal?: AbortSignal;
   /** The agent's setting. */
@@ -32,13 +31,12 @@ export async function runCode(
   code: string,
   call: CodeCall = {},
 ): Promise<CodeOutcome> {
-  const { store = new MemoryStore(), variables = [], outputs, tools = [], ...more } = call;
+  const { store = new MemoryStore(), variables = [], tools = [], ...more } = call;
   const { signal = new AbortController().signal, hidesUntrusted = false, ...options } = more;
   const named = new Map(tools.map((tool) => [tool.name, tool]));
   const tool = codeTool({ sandbox, tools: () => named, ...options });
-  const input = { code, variables, ...(outputs === undefined ? {} : { outputs }) };
   try {
-    const result = await tool.execute(tool.inputSchema.parse(input), {
+    const result = await tool.execute(tool.inputSchema.parse({ code, variables }), {
       ...contextOn(store, signal),
       hidesUntrusted,
       resolve: async (value) => ({ value, unresolved: [] }),
