@@ -207,7 +207,7 @@ const FREE = new Set(
   "keep it another 39 1 x text one add added edits true read_variable".split(" "),
 );
 
-const wordsOf = (call: Call) => JSON.stringify(call).match(/\w+/gu) ?? [];
+const wordsOf = (call: Call): readonly string[] => JSON.stringify(call).match(/\w+/gu) ?? [];
 
 /** Calls that nothing makes valid. */
 const refusals: readonly (readonly [ErrorCode, Call])[] = [
