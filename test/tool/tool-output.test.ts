@@ -7,19 +7,15 @@ import {
   type Handle,
   type ToolOutput,
   toolOutput,
-  describesUntrusted,
   guardedView,
   notKept,
   type OutputOptions,
-  variableIn,
   tryPaths,
-  keptWrite,
 } from "../../src/tool/tool-output.ts";
 import { type Json, countOf, typeOfJson } from "../../src/value/json.ts";
 import { Content } from "../../src/store/bytes/content.ts";
 import type { Write } from "../../src/store/variable-store.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
-import { previewOf } from "../../src/value/preview.ts";
 import { formatPath } from "../../src/value/path.ts";
 import { shapeOf } from "../../src/value/shape.ts";
 
@@ -196,17 +192,6 @@ it.each<[string, Partial<VariableInfo>, object | undefined]>([
   expect(guardedView(known as VariableInfo)).toStrictEqual(expected);
 });
 
-it("what a model may see of a variable may be untrusted text only if it is shown, and not computed", () => {
-  const of = (info: Partial<VariableInfo>) =>
-    describesUntrusted({ visibility: "model", trusted: false, ...info } as VariableInfo);
-  expect([
-    of({}),
-    of({ readOnly: true }),
-    of({ trusted: true }),
-    of({ visibility: "sealed" }),
-  ]).toEqual([true, false, false, false]);
-});
-
 describe("a result that is not kept", () => {
   const value = [{ a: 1 }];
   const shown = { type: "array", count: 1, shape: "{a: number}[]", preview: '[{"a":1}]' };
@@ -230,69 +215,6 @@ describe("a result that is not kept", () => {
     expect(hidden).toEqual({ notKept: said("No room.") });
     const bytes = await new MemoryStore().receive(new Blob(["x"]).stream(), "image/png");
     expect(notKept({ value: bytes }, "No room.")).toEqual({ notKept: said("No room.") });
-  });
-});
-
-const handleFor = (info: VariableInfo, value: string | object | undefined) =>
-  toolOutput(info, value as never, { inlineChars: 1 }) as Handle;
-const infoOf = (write: Omit<Write, "name">) => new MemoryStore().save({ ...write, name: "it" });
-
-/** Returns a handle which has this many characters too many before it is shortened. */
-async function shortenedBy(excess: number) {
-  const value = "p".repeat(500);
-  const info = await infoOf({ value });
-  const preview = previewOf(value, 60);
-  const { $var, type, count, bytes } = { ...info, $var: info.name };
-  const whole = { $var, type, count, bytes, tokens: 130, shape: "", preview, try: ["$it[:500]"] };
-  const chars = limits.maxHandleChars + excess - JSON.stringify(whole).length;
-  const shape = "s".repeat(chars);
-  const handle = handleFor({ ...info, shape }, value);
-  return { handle, isWhole: handle.shape === shape };
-}
-
-it.each([
-  [0, 60],
-  [1, 50],
-  [11, 49],
-  [40, 20],
-])(
-  "a handle that is %i characters too long has a preview of %i, and its whole shape",
-  async (excess, chars) => {
-    const { handle, isWhole } = await shortenedBy(excess);
-    expect([handle.preview.length, handle.try, isWhole]).toEqual([chars, ["$it[:500]"], true]);
-  },
-);
-
-it("variableIn returns the variable that an output stands for, and undefined for other values", () => {
-  expect(variableIn({ $var: "it", value: 1 })).toBe("it");
-  const others = [null, undefined, "it", 1, [], {}, { $var: 1 }, { var: "it" }];
-  expect(others.map(variableIn)).toEqual(others.map(() => undefined));
-});
-
-describe("the write that keeps a plan's result", () => {
-  const keepAs = { base: "kept", numbered: true, inputDigest: "d" };
-  const call = { keepAs };
-  const keep = (
-    value: Json | undefined,
-    write: Partial<Write> = {},
-    places: readonly string[] = [],
-  ) => {
-    const store = new MemoryStore();
-    const named = places.map((name) => ({ name }));
-    return keptWrite({ value: value ?? "", ...write }, { call, places: named, value }, store);
-  };
-
-  it("exists for each guarded value", () => {
-    expect(keep("short", { visibility: "sealed" })).toMatchObject({ visibility: "sealed" });
-  });
-
-  it("is as guarded as the places of the result, and new ones are not", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "hidden", value: 1, visibility: "secret" });
-    const keepAt = (...names: readonly string[]) =>
-      keptWrite({ value: 1 }, { call, places: names.map((name) => ({ name })), value: 1 }, store);
-    expect(keepAt("new")).toBeUndefined();
-    expect(keepAt("new", "hidden")).toMatchObject({ visibility: "secret", pinned: true });
   });
 });
 
