@@ -214,44 +214,34 @@ function isJson(value: unknown): boolean {
 const known = new WeakMap<object, JSONSchema7>();
 
 /**
- * Returns the JSON Schema of a tool's input. Computed once per schema, because the computation takes longer
- * than the rest of a turn's start. Throws `bad_configuration` for a schema without a JSON Schema, such as
- * that of a Date.
+ * Returns the JSON Schema of a tool's input; a promise only if the tool's own is one. Computed once per schema, because
+ * the computation takes longer than the rest of a turn's start. Rejects with `bad_configuration` for a schema without a
+ * JSON Schema, such as that of a Date.
  */
-export async function jsonSchemaOf(
+export function jsonSchemaOf(
   { inputSchema }: Pick<ToolSet[string], "inputSchema">,
   tool: string,
-): Promise<JSONSchema7> {
-  const made = known.get(inputSchema) ?? (await converted(inputSchema, tool));
-  known.set(inputSchema, made);
-  return made;
-}
-
-/** Like `jsonSchemaOf`; undefined if the schema is known only later, or cannot be converted. */
-export function jsonSchemaNow({
-  inputSchema,
-}: Pick<ToolSet[string], "inputSchema">): JSONSchema7 | undefined {
-  const made = known.get(inputSchema);
-  if (made !== undefined) return made;
+): JSONSchema7 | Promise<JSONSchema7> {
+  const keep = (schema: JSONSchema7) => {
+    known.set(inputSchema, schema);
+    return schema;
+  };
+  const refuse = (error: unknown) => refuseSchema(inputSchema, tool, error);
   try {
-    const converted = asSchema(inputSchema).jsonSchema;
-    if ("then" in converted) return undefined;
-    known.set(inputSchema, converted);
-    return converted;
-  } catch {
-    return undefined;
-  }
-}
-
-async function converted(schema: ToolSet[string]["inputSchema"], tool: string) {
-  try {
-    return await asSchema(schema).jsonSchema;
+    const schema = known.get(inputSchema) ?? asSchema(inputSchema).jsonSchema;
+    return typeof schema.then === "function"
+      ? Promise.resolve(schema).then(keep, refuse)
+      : keep(schema as JSONSchema7);
   } catch (error) {
-    const at = await faultyIn(schema);
-    const where = at.length === 0 ? "" : ` at ${at.join(", ")}`;
-    const message = `The inputSchema of the tool ${tool} has no JSON Schema${where}: ${messageOf(error)}`;
-    throw new ByrefError("bad_configuration", message, { tool, at });
+    return refuse(error);
   }
+}
+
+async function refuseSchema(schema: object, tool: string, error: unknown): Promise<never> {
+  const at = await faultyIn(schema);
+  const where = at.length === 0 ? "" : ` at ${at.join(", ")}`;
+  const message = `The inputSchema of the tool ${tool} has no JSON Schema${where}: ${messageOf(error)}`;
+  throw new ByrefError("bad_configuration", message, { tool, at });
 }
 
 /** Returns the properties of a Zod object that have no JSON Schema. */

@@ -7,7 +7,13 @@ import { wrapTool } from "../../src/tool/tool-call.ts";
 import type { AnyTool, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { failureOf, runOnce, storeWith } from "../support/wrapped.ts";
 import { ByrefError } from "../../src/errors.ts";
-import { saveTargetIn, splitInput } from "../../src/tool/save-target.ts";
+import {
+  requireOpen,
+  requireOwnPlaces,
+  requireReplaced,
+  saveTargetIn,
+  splitInput,
+} from "../../src/tool/save-target.ts";
 import { toolOf } from "../support/tool-of.ts";
 
 const report = { total: 3 };
@@ -186,6 +192,41 @@ it.each([
   ["$a && $ab", "none"],
 ])("a target is refused with the reason: %s", (text, refusal) => {
   expect(refusalOf(() => saveTargetIn(text))).toBe(refusal);
+});
+
+/** Places, of a run if one is named. */
+function target(text: string, run?: string) {
+  const { operator, places } = saveTargetIn(text);
+  return {
+    operator,
+    places: places.map((place) => (run === undefined ? place : { ...place, run })),
+  };
+}
+
+const ofRun = target("$own_r1.a", "r1");
+
+it.each<[string, string, (store: MemoryStore) => void]>([
+  ["a new one, or one in a sealed one", "none", (s) => requireOpen(target("$new && $seal.x"), s)],
+  ["a secret", "variable_secret", (s) => requireOpen(target("$new && $key"), s)],
+  ["a run's own secret", "none", (s) => requireOpen(target("$own_r1"), s, "r1")],
+  ["one of another run", "bad_name", (s) => requireOpen(target("$own_r1"), s, "r2")],
+  ["a computed one", "bad_name", (s) => requireOpen(target("$computed.x"), s)],
+  ["a guarded whole", "none", (s) => requireReplaced(target("$new.a && $key").places, {}, s)],
+  ["a guarded part", "variable_sealed", (s) => requireReplaced(target("$key.a").places, {}, s)],
+  ["that of a plan", "none", (s) => requireReplaced(ofRun.places, { isPlanned: true }, s)],
+  ["that of a plan's run", "none", (s) => requireReplaced(ofRun.places, { saveTo: ofRun }, s)],
+  ["that of a run, by a model", "variable_sealed", (s) => requireReplaced(ofRun.places, {}, s)],
+  ["a secret result's own", "none", () => requireOwnPlaces(target("†a", "r1"))],
+  ["a secret result's part", "variable_secret", () => requireOwnPlaces(target("†c && †a.b", "r1"))],
+])("whether a place may be written: %s: %s", async (_, code, check) => {
+  const store = await secret();
+  await store.save({ name: "own_r1", value: {}, visibility: "secret", run: "r1" });
+  const { glance } = store;
+  store.glance = (name) =>
+    name === "computed"
+      ? ({ ...glance.call(store, "seal"), readOnly: true } as never)
+      : glance.call(store, name);
+  expect(refusalOf(() => check(store)).split(":")[0]).toBe(code);
 });
 
 it("the parameters about the result must be texts, and a description is shortened", () => {

@@ -11,6 +11,7 @@ import {
   notKept,
   type OutputOptions,
   tryPaths,
+  keptWrite,
 } from "../../src/tool/tool-output.ts";
 import { type Json, countOf, typeOfJson } from "../../src/value/json.ts";
 import { Content } from "../../src/store/bytes/content.ts";
@@ -18,6 +19,7 @@ import type { Write } from "../../src/store/variable-store.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
 import { formatPath } from "../../src/value/path.ts";
 import { shapeOf } from "../../src/value/shape.ts";
+import { storeWith } from "../support/wrapped.ts";
 
 async function outputOf(
   value: Json,
@@ -216,6 +218,21 @@ describe("a result that is not kept", () => {
     const bytes = await new MemoryStore().receive(new Blob(["x"]).stream(), "image/png");
     expect(notKept({ value: bytes }, "No room.")).toEqual({ notKept: said("No room.") });
   });
+});
+
+it("a plan's result is kept if it is guarded, and as guarded as its places", async () => {
+  const store = await storeWith({ open: 1 });
+  await store.save({ name: "hidden", value: 1, visibility: "secret" });
+  const call = { keepAs: { base: "kept", numbered: true, inputDigest: "d" } };
+  const keep = (write: Partial<Write>, ...names: readonly string[]) =>
+    keptWrite(
+      { value: 1, ...write },
+      { call, places: names.map((name) => ({ name })), value: 1 },
+      store,
+    );
+  expect(keep({ visibility: "sealed" })).toMatchObject({ visibility: "sealed" });
+  expect(keep({}, "open", "new")).toBeUndefined();
+  expect(keep({}, "new", "hidden")).toMatchObject({ visibility: "secret", pinned: true });
 });
 
 /** The paths of a shape as they are written, with their types. */

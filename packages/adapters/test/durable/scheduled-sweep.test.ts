@@ -79,6 +79,7 @@ describe("a sweep in the scheduler of the Agents SDK", () => {
     // The scheduler wakes the object.
     const setAlarm = scheduledSweep(agent, sweep);
     sweep.mockImplementationOnce(() => setAlarm(nowMs + 180_000));
+    vi.useFakeTimers({ toFake: ["Date"], now: nowMs + 90_000 });
     await agent.ring();
     expect(sweep).toHaveBeenCalledOnce();
     expect(agent.times).toEqual([nowMs + 180_000]);
