@@ -246,10 +246,7 @@ it.each<[string, readonly string[]]>([
   ["({a: number} | null)[]", ["[0]: object | null", "[:10]"]],
   ["{a: number}", ["[0]", "[:10]"]],
   ["{a?: number, b: string}[]", ["[*].b: string[]", "[:10]"]],
-  [
-    "{a: string, n: number, order_id: string}[]",
-    ["[*].order_id: string[]", "[*].n: number[]", "[:10]"],
-  ],
+  ["{a: string, n: number, order_id: string}[]", ["[*].a: string[]", "[*].n: number[]", "[:10]"]],
   ["{a: number | string}[]", ["[*].a: (number | string)[]", "[:10]"]],
   ["{a: {b: number}}[]", ["[*].a: object[]", "[:10]"]],
   ["{a: unknown[]}[]", ["[*].a", "[:10]"]],
@@ -265,7 +262,7 @@ it.each<[Json, readonly string[]]>([
   [7, []],
   [{}, []],
   [{ a: 1, b: "x", c: true }, [".a: number", ".b: string", ".c: boolean"]],
-  [{ a: [7, 8], b: [{ c: 1 }] }, [".a[0]: number", ".b[0]: object"]],
+  [{ a: [7, 8], b: [{ c: 1 }] }, [".a: number[]", ".b: object[]"]],
   [{ "a b": 1, c: 2, "d e": 3 }, [".c: number", '["a b"]: number', '["d e"]: number']],
   // Keys that no reference can contain.
   [
