@@ -118,13 +118,17 @@ async function byName(tools: readonly Promise<WrappedTool>[]) {
   return new Map((await Promise.all(tools)).map((tool) => [tool.name, tool]));
 }
 
-/** Wraps a tool. Calls fail with `unknown_tool` if the provider executes it or it has no `execute`. */
+/**
+ * Wraps a tool. Calls fail with `unknown_tool` if the provider executes it or it has no `execute`. One that the provider
+ * defines and the application executes (`bash` of Anthropic) is shown as it is: its schema is at the provider.
+ */
 export async function wrapTool(
   name: string,
   tool: AnyTool,
   options: WrapOptions,
 ): Promise<WrappedTool> {
-  if (tool.type === "provider") {
+  const isProviders = tool.type === "provider";
+  if (isProviders && (tool.isProviderExecuted || tool.execute === undefined)) {
     const prepare = async () => failed(notExecutable(name));
     return { name, shown: tool, flow: () => NO_FLOW, prepare };
   }
@@ -132,7 +136,8 @@ export async function wrapTool(
   const shown = shownSchema({ name, tool, options }, await jsonSchemaOf(tool, name));
   const { schema, ...about } = shown;
   // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
-  const definition = { ...rest, ...describedTool(rest.description, schema) } as AnyTool;
+  const described = isProviders ? {} : describedTool(rest.description, schema);
+  const definition = { ...rest, ...described } as AnyTool;
   return wrapped({ name, options, tool, ...about }, definition);
 }
 
@@ -472,14 +477,14 @@ async function needsApproval({ tool: callable, call, input }: PreparedCall): Pro
   if (call.needsApproval !== undefined) return call.needsApproval(input.checked);
   const tool = callable.tool as AnyTool;
   const { needsApproval: ownCheck } = tool;
-  if (typeof ownCheck !== "function") return ownCheck === true;
+  if (typeof ownCheck !== "function") return Boolean(ownCheck);
   try {
     // The SDK types it by the tool's schema.
-    const check = ownCheck as (input: unknown, options: unknown) => boolean | PromiseLike<boolean>;
+    const check = ownCheck as (input: unknown, options: unknown) => unknown;
     const { toolCallId, messages, extras } = call;
     const context = await contextFor(tool, callable.options.context);
     const options = { toolCallId, messages: [...messages], context, ...extras };
-    return (await check(input.checked, options)) === true;
+    return Boolean(await check(input.checked, options));
   } catch {
     return true;
   }

@@ -126,8 +126,9 @@ const asking = async (needsApproval: unknown, input: Json) => {
   return ready.kind === "ready" && ready.approval !== undefined;
 };
 
-it("needsApproval means yes if it is true or throws", async () => {
-  expect(await asking("yes", {})).toBe(false);
+it("needsApproval means yes if it is truthy, as for the SDK, or throws", async () => {
+  expect(await asking(() => undefined, {})).toBe(false);
+  expect(await asking(() => [{ rule: 1 }], {})).toBe(true);
   expect(await asking(async () => false, {})).toBe(false);
   expect(await asking(async () => true, {})).toBe(true);
   const fails = () => {

@@ -486,11 +486,9 @@ export class OwnTool {
 
   /** The wrapped tool. A provider-defined tool that the application executes is wrapped like any other. */
   get wrapped(): Promise<wraps.WrappedTool> {
-    // The same tool without its type.
-    const untyped = { ...this.tool, type: undefined } as wraps.AnyTool;
     this.#wrapped ??=
       this.#runtime === undefined
-        ? toolCalls.wrapTool(this.name, untyped, this.options)
+        ? toolCalls.wrapTool(this.name, this.tool, this.options)
         : toolCalls.wrapRuntimeTool(this.#runtime, this.options);
     return this.#wrapped;
   }
