@@ -106,16 +106,19 @@ interface Callable extends Omit<ShownSchema, "schema"> {
   readonly own?: RuntimeTool;
 }
 
-/** Wraps every tool of a set, by name. Tools that the provider executes are left unchanged. */
+/** Wraps an agent's tools, or the runtime's own, by name. Tools that the provider executes are left unchanged. */
 export async function wrapTools(
-  tools: ToolSet,
+  tools: ToolSet | readonly RuntimeTool[],
   options: WrapOptions,
 ): Promise<ReadonlyMap<string, WrappedTool>> {
-  return byName(Object.entries(tools).map(([name, tool]) => wrapTool(name, tool, options)));
+  const wrapped = isList(tools)
+    ? tools.map((tool) => wrapRuntimeTool(tool, options))
+    : Object.entries(tools).map(([name, tool]) => wrapTool(name, tool, options));
+  return new Map((await Promise.all(wrapped)).map((tool) => [tool.name, tool]));
 }
 
-async function byName(tools: readonly Promise<WrappedTool>[]) {
-  return new Map((await Promise.all(tools)).map((tool) => [tool.name, tool]));
+function isList(tools: ToolSet | readonly RuntimeTool[]): tools is readonly RuntimeTool[] {
+  return Array.isArray(tools);
 }
 
 /**
@@ -139,16 +142,6 @@ export async function wrapTool(
   const described = isProviders ? {} : describedTool(rest.description, schema);
   const definition = { ...rest, ...described } as AnyTool;
   return wrapped({ name, options, tool, ...about }, definition);
-}
-
-/**
- * Wraps the runtime's own tools, by name. If `outputPath` is true, the model may choose where a result is saved.
- */
-export async function wrapRuntimeTools(
-  tools: readonly RuntimeTool[],
-  options: WrapOptions,
-): Promise<ReadonlyMap<string, WrappedTool>> {
-  return byName(tools.map((tool) => wrapRuntimeTool(tool, options)));
 }
 
 /** Wraps one of the runtime's own tools. */

@@ -357,12 +357,6 @@ describe("what a person is shown of a call", () => {
     expect(sizes).toContainEqual({ name: "text", chars: text.length });
   });
 
-  it("is exact up to the limit", () => {
-    const text = "x".repeat(limits.maxExcerptChars - 2);
-    expect(requestFor(text).input).toBe(`"${text}"`);
-    expect(requestFor(`${text}y`).input).toBe(`"${text}y… (+1 characters)`);
-  });
-
   it("names bytes instead of showing them", () => {
     // The value of a reference to bytes.
     const photo = new Uint8Array([1, 2]) as unknown as Json;

@@ -142,16 +142,6 @@ it.each([
   ["invalid JSON", () => ({ returned: "4711 {" }), failing("tool_failed")],
   ["a result that is too large", () => ({ returned: TOO_LARGE }), failing("tool_failed")],
   [
-    "an error",
-    () => ({ error: { kind: "thrown" as const, message: "4711", line: 4_711 } }),
-    failing("tool_failed"),
-  ],
-  [
-    "the console",
-    () => ({ returned: "1", console: "4711" }),
-    { output: { returned: { $var: "run_code_1", visibility: "sealed" } } },
-  ],
-  [
     "a name",
     () => ({ assigned: [["n4711", "1"] as const] }),
     {
