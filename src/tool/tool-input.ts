@@ -19,7 +19,6 @@ import {
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { ByrefError, messageOf } from "../errors.ts";
-import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";

@@ -7,7 +7,6 @@ import { deepFreeze, type Json } from "../../src/value/json.ts";
 import { Conversation } from "../support/turn.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { createHash } from "node:crypto";
-import type { ErrorCode } from "../../src/errors.ts";
 import { wrapTools } from "../../src/tool/tool-call.ts";
 
 type Schema = AnyTool["inputSchema"];

@@ -7,7 +7,6 @@ import type { SandboxAnswer } from "../src/sandbox.ts";
 import { wrapTool } from "../../../src/tool/tool-call.ts";
 import { failureOf, recordingTool, returnedBy, runCode } from "../../../test/support/run-code.ts";
 import { giving, scriptedSandbox } from "../../../test/support/scripted-sandbox.ts";
-import { slow } from "../../../test/support/slow.ts";
 import { storeWith } from "../../../test/support/wrapped.ts";
 
 const echo = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
