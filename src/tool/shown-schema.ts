@@ -414,7 +414,7 @@ class SchemaReader {
    * a schema that contains itself, and some clients any reference.
    */
   #target($ref: unknown, { description, default: preset, ...others }: Held, level: number): Held {
-    const beside = compact({ description, default: preset });
+    const beside = compact({ description: described(description), default: preset });
     const target = typeof $ref === "string" ? schemaAtPointer($ref, this.#root) : true;
     if (!isObject(target)) return this.#readSchema({ ...others, ...beside }, level);
     const isFirst = DEFINITION.test(String($ref)) && !this.#texts.has(target);

@@ -446,6 +446,7 @@ const REPORTED: readonly (readonly [source: string, schema: object])[] = [
   ],
   ["oh-my-pi#5952", ofProperty({ type: "array", items: ofProperty(true) })],
   ["kimi-cli#2061", ofDefinition("definitions", { $ref: "#/definitions/A", description: "It." })],
+  ["a description that is none", ofDefinition("$defs", { $ref: "#/$defs/A", description: 5 })],
   [
     "opencode#27054",
     ofDefinition("definitions", { type: "array", items: { $ref: "#/definitions/A" } }),
