@@ -89,6 +89,17 @@ describe("a policy", () => {
   });
 });
 
+it.each([undefined, null, "deny", true, {}])(
+  "a policy that returns no decision denies: %j",
+  async (decision) => {
+    const { ready } = await prepare({}, { policy: (() => decision) as unknown as Policy });
+    expect(ready).toMatchObject({
+      code: "tool_denied",
+      message: "send_email was not allowed: the policy failed.",
+    });
+  },
+);
+
 it("several policies are as strict as the strictest", async () => {
   const [ask, askToo]: Policy[] = [() => ({ ask: "1" }), () => ({ ask: "2" })];
   const [deny, allow]: Policy[] = [() => ({ deny: "no." }), () => "allow"];
