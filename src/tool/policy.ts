@@ -195,6 +195,8 @@ export async function decisionFor(
   let decision: Decision;
   try {
     decision = await decide({ ...call, ...compact({ aliases }), tainted });
+    // Throws for anything else, such as nothing: a policy may be written in JavaScript.
+    if (decision !== "allow" && !("deny" in decision || "ask" in decision)) throw new TypeError();
   } catch {
     // The error's message may contain a value that the policy received.
     decision = { deny: "the policy failed." };

@@ -12,7 +12,6 @@ import {
   type Definition,
   mapSubschemas,
   withoutOneOf,
-  foldSchema,
   LIST_KEYWORDS,
   NAMED_SCHEMA_KEYWORDS,
   schemaAtPointer,
@@ -55,7 +54,7 @@ export function shownSchema(
   const make = (): ShownSchema => {
     const { schema: plain, names } = isStrict
       ? { schema, names: NO_NAMES }
-      : withPlainNames(limitLevels(acceptableSchema(schema)));
+      : withPlainNames(acceptableSchema(schema));
     const shown = widenSchema(plain, { syntaxes });
     const extended = isChosen ? withTarget(shown, isStrict) : undefined;
     const parameters = declaredIn(extended ?? schema);
@@ -247,11 +246,11 @@ class Widening {
 
 const TEXT: JSONSchema7 = { type: "string" };
 
-/** The levels of schemas that the schema holds, with those of references where they are given. */
-function heightOf(schema: JSONSchema7, references?: ReadonlyMap<string, number>): number {
-  let height = references?.get(schema.$ref ?? "") ?? 0;
+/** The levels of schemas that the schema holds. */
+function heightOf(schema: JSONSchema7): number {
+  let height = 0;
   mapSubschemas(schema, (part) => {
-    height = Math.max(height, 1 + (typeof part === "boolean" ? 0 : heightOf(part, references)));
+    height = Math.max(height, 1 + (typeof part === "boolean" ? 0 : heightOf(part)));
     return part;
   });
   return height;
@@ -288,11 +287,11 @@ function hasStringKeyword(schema: JSONSchema7): boolean {
 /**
  * Makes of any schema of a tool's input one that providers take. They check the schemas of all tools with each call, and
  * refuse the call for one: it would end every turn. The result is a schema of draft 2020-12 for an object, without
- * choices at its root, that accepts at least as much; the tool's own schema checks the input. A keyword that is not in
- * `READERS`, or does not hold what it must, is left out. Cost: linear.
+ * choices at its root, without references and of less than `MAX_LEVELS`, that accepts at least as much; the tool's own
+ * schema checks the input. A keyword that is not in `READERS`, or does not hold what it must, is left out. Cost: linear.
  */
 export function acceptableSchema(schema: JSONSchema7): JSONSchema7 {
-  return plainRoot(new SchemaReader(schema).read());
+  return new SchemaReader(schema).readRoot();
 }
 
 /** The most that descriptions say of a keyword that is left out. */
@@ -385,89 +384,108 @@ function described(description: unknown, ...more: readonly string[]): string | u
 
 class SchemaReader {
   readonly #root: JSONSchema7;
-  /** The schemas that references lead to. They are definitions in the result, by names that need no escapes. */
-  readonly #definitions = new Map<object, { readonly name: string; schema: Held }>();
-  /** A schema that is no definition in the original is a copy. */
+  /** The targets of the references around the schema that is read. */
+  readonly #around = new Set<object>();
+  /** The schemas that references led to, as JSON. */
+  readonly #texts = new Map<object, string>();
+  /** Room for what is shown more than once, and for outlines. */
   #left = limits.maxBlockChars;
 
   constructor(root: JSONSchema7) {
     this.#root = root;
   }
 
-  read(): JSONSchema7 {
-    const root = this.#entries(withoutOneOf(this.#root) as Held);
-    // Those that are found meanwhile are read, too.
-    for (const [target, definition] of this.#definitions)
-      definition.schema = this.#read(target as Held);
-    const $defs = Array.from(this.#definitions.values(), ({ name, schema }) => [name, schema]);
-    return $defs.length === 0 ? root : { ...root, $defs: Object.fromEntries($defs) };
+  readRoot(): JSONSchema7 {
+    this.#around.add(this.#root);
+    const { $ref, ...root } = withoutOneOf(this.#root);
+    const target = $ref === undefined ? [] : [this.#readSchema({ $ref }, 1)];
+    return plainRoot(this.#entries(root as Held, 1), target);
   }
 
-  #read(given: Held): Held {
-    const schema = withOneType(withoutOneOf(given) as Held);
-    const read = this.#entries(schema);
-    const { $ref, description, default: preset } = read;
-    if ($ref === undefined) return read;
-    const beside = compact({ description, default: preset });
-    return Object.keys(beside).length === 0 ? { $ref } : { ...beside, anyOf: [{ $ref }] };
+  #readSchema(schema: Held, level: number): Held {
+    const { $ref, ...others } = schema;
+    if ($ref !== undefined) return this.#target($ref, others, level);
+    if (level >= MAX_LEVELS - 1 && heightOf(schema) > 0) return this.#outline(schema);
+    return this.#entries(withOneType(withoutOneOf(schema) as Held), level);
   }
 
-  #entries(schema: Held): Held {
+  /**
+   * Returns the schema that a reference leads to, in place of the reference: Grok, Meta, and Google by the AI SDK refuse
+   * a schema that contains itself, and some clients any reference.
+   */
+  #target($ref: unknown, { description, default: preset, ...others }: Held, level: number): Held {
+    const beside = compact({ description: described(description), default: preset });
+    const target = typeof $ref === "string" ? schemaAtPointer($ref, this.#root) : true;
+    if (!isObject(target)) return this.#readSchema({ ...others, ...beside }, level);
+    const isFirst = DEFINITION.test(String($ref)) && !this.#texts.has(target);
+    const { length } = this.#textOf(target);
+    const isDeep = this.#around.has(target) || this.#around.size > limits.maxDepth;
+    if (isDeep || (!isFirst && length > this.#left)) return { ...this.#outline(target), ...beside };
+    if (!isFirst) this.#left -= length;
+    this.#around.add(target);
+    const read = this.#readSchema(target, level);
+    this.#around.delete(target);
+    return { ...read, ...beside };
+  }
+
+  #textOf(schema: Held): string {
+    const { description: _, ...rest } = schema;
+    const text = this.#texts.get(schema) ?? JSON.stringify(rest);
+    this.#texts.set(schema, text);
+    return text;
+  }
+
+  /** Returns what is shown in place of a schema: its type, and the rest in words. */
+  #outline(schema: Held): Held {
+    const text = `As JSON Schema: ${this.#textOf(schema)}`;
+    if (text.length <= MAX_TOLD_CHARS) this.#left -= text.length;
+    const { description, type } = schema;
+    return compact({
+      description: described(description, ...(this.#left < 0 ? [] : [text])),
+      type: typeof type === "string" ? readType(type) : undefined,
+      items: type === "array" ? {} : undefined,
+    });
+  }
+
+  #entries(schema: Held, level: number): Held {
     const entries = Object.entries(schema).map(([keyword, held]) => [
       keyword,
-      this.#valueOf(keyword, held),
+      this.#valueOf(keyword, held, level),
     ]);
-    return this.#complete(compact(Object.fromEntries(entries) as Held), schema);
+    return this.#complete(compact(Object.fromEntries(entries) as Held), schema, level);
   }
 
-  #valueOf(keyword: string, held: unknown): unknown {
-    if (keyword === "$ref") return this.#referenceTo(held);
+  #valueOf(keyword: string, held: unknown, level: number): unknown {
     if (!SHOWN.has(keyword)) return READERS.get(keyword)?.(held);
     if (LIST_KEYWORDS.has(keyword))
-      return Array.isArray(held)
-        ? unlessEmpty(held.map((part) => this.#definition(part)))
-        : undefined;
+      return Array.isArray(held) ? unlessEmpty(this.#definitions(held, level)) : undefined;
     if (NAMED_SCHEMA_KEYWORDS.has(keyword))
-      return isObject(held) ? this.#named(keyword, held) : undefined;
+      return isObject(held) ? this.#named(keyword, held, level) : undefined;
     if (keyword === "additionalProperties" && held === true) return true;
     // That there are no other properties informs no model.
-    return held === true || isObject(held) ? this.#definition(held) : undefined;
+    return held === true || isObject(held) ? this.#definition(held, level) : undefined;
   }
 
-  #definition(held: unknown): Held {
-    return isObject(held) ? this.#read(held) : {};
+  #definition(held: unknown, level: number): Held {
+    return isObject(held) ? this.#readSchema(held, level + 1) : {};
   }
 
-  #named(keyword: string, held: Held): Held {
+  #definitions(held: readonly unknown[], level: number): readonly Held[] {
+    return held.map((part) => this.#definition(part, level));
+  }
+
+  #named(keyword: string, held: Held, level: number): Held {
     const parts = Object.entries(held).filter(
       ([name]) => keyword !== "patternProperties" || isPlainPattern(name),
     );
-    return Object.fromEntries(parts.map(([name, part]) => [name, this.#definition(part)]));
-  }
-
-  /** Returns a reference to a definition, or to the whole; undefined for one to nowhere. */
-  #referenceTo(held: unknown): string | undefined {
-    if (held === "#") return held;
-    if (typeof held !== "string") return undefined;
-    const target = schemaAtPointer(held, this.#root);
-    if (!isObject(target)) return undefined;
-    const known = this.#definitions.get(target);
-    if (known !== undefined) return `#/$defs/${known.name}`;
-    if (!DEFINITION.test(held)) this.#left -= JSON.stringify(target).length;
-    if (this.#left < 0) return undefined;
-    const taken = new Set(Array.from(this.#definitions.values(), ({ name }) => name));
-    const written = held.slice(held.lastIndexOf("/") + 1).replaceAll(/[^\w.-]+/g, "_");
-    let name = written;
-    for (let count = 2; taken.has(name); count++) name = `${written}_${count}`;
-    this.#definitions.set(target, { name, schema: {} });
-    return `#/$defs/${name}`;
+    return Object.fromEntries(parts.map(([name, part]) => [name, this.#definition(part, level)]));
   }
 
   /** Adds what providers miss in a schema, of which `given` is the original. */
-  #complete(schema: Record<string, unknown>, given: Held): Held {
+  #complete(schema: Record<string, unknown>, given: Held, level: number): Held {
     if (Array.isArray(given.items)) {
-      schema.prefixItems = unlessEmpty(given.items.map((part) => this.#definition(part)));
-      schema.items = isObject(given.additionalItems) ? this.#definition(given.additionalItems) : {};
+      schema.prefixItems = unlessEmpty(this.#definitions(given.items, level));
+      schema.items = this.#definition(given.additionalItems, level);
     }
     const { type, properties, required = [], description, pattern } = schema as JSONSchema7;
     if ([type].flat().includes("array") && !isObject(schema.items)) schema.items = {};
@@ -531,63 +549,13 @@ const plainType = (type: unknown) => (type === "integer" ? "number" : type);
 /** Meta and Moonshot refuse a schema of more levels, the root included. */
 const MAX_LEVELS = 10;
 
-/**
- * Limits the levels of an acceptable schema to one less than `MAX_LEVELS`, because a choice of a reference adds one. Grok,
- * Meta, and Google by the AI SDK refuse a schema that contains itself: it ends where it begins anew.
- */
-export function limitLevels(root: JSONSchema7): JSONSchema7 {
-  /** The schemas around the one that is read. */
-  const around = new Set<object>([root]);
-  const heights = new Map<string, number>();
-  const definitions: [string, Definition][] = [];
-  const { $defs: _, ...rest } = root;
-  const limited = mapSubschemas(rest, (part) => limit(part, 2));
-  return definitions.length === 0
-    ? limited
-    : { ...limited, $defs: Object.fromEntries(definitions) };
-
-  function limit(schema: Definition, level: number): Definition {
-    if (typeof schema === "boolean") return schema;
-    const { $ref } = schema;
-    if ($ref !== undefined) {
-      const target = schemaAtPointer($ref, root);
-      if (typeof target === "boolean") return target;
-      return level + heightAt($ref, target) < MAX_LEVELS ? schema : outlineOf(target);
-    }
-    if (level < MAX_LEVELS - 1) return mapSubschemas(schema, (part) => limit(part, level + 1));
-    return heightOf(schema) === 0 ? schema : outlineOf(schema);
-  }
-
-  /** Returns the levels of a definition; Infinity inside of itself, and for one of very many. */
-  function heightAt($ref: string, target: JSONSchema7): number {
-    const known = heights.get($ref);
-    if (known !== undefined) return known;
-    if (around.has(target) || around.size > limits.maxDepth) return Infinity;
-    around.add(target);
-    const schema = limit(target, 2);
-    around.delete(target);
-    const height = typeof schema === "boolean" ? 0 : heightOf(schema, heights);
-    heights.set($ref, height);
-    definitions.push([$ref.slice("#/$defs/".length), schema]);
-    return height;
-  }
-}
-
-/** Returns what is shown in place of a schema: its type, and the rest in words. */
-function outlineOf({ description, ...schema }: JSONSchema7): JSONSchema7 {
-  const { type } = schema;
-  return compact({
-    description: described(description, `As JSON Schema: ${JSON.stringify(schema)}`),
-    type,
-    items: type === "array" ? {} : undefined,
-  });
-}
+type Properties = Readonly<Record<string, Definition>>;
 
 /** Adds the properties that are required, but not described. */
 function withEach(
   required: Iterable<string>,
-  properties: Readonly<Record<string, Definition>> | undefined,
-): typeof properties {
+  properties: Properties | undefined,
+): Properties | undefined {
   const missing = [...required].filter((name) => !Object.hasOwn(properties ?? {}, name));
   if (missing.length === 0) return properties;
   return { ...properties, ...Object.fromEntries(missing.map((name) => [name, {}])) };
@@ -597,67 +565,49 @@ function withEach(
  * Returns a schema of an object without choices at its root, for which Anthropic and OpenAI refuse the call: it has the
  * properties of all of them, and requires what all require. Its description says the rest. A root of another type stays.
  */
-function plainRoot(schema: JSONSchema7): JSONSchema7 {
-  const { anyOf, allOf, enum: listed, $ref, ...rest } = schema;
-  const left = compact({ anyOf, allOf, enum: listed });
+function plainRoot(schema: JSONSchema7, target: readonly JSONSchema7[]): JSONSchema7 {
+  const { anyOf, allOf = [], enum: listed, ...rest } = schema;
+  const left = compact({ anyOf, allOf: schema.allOf, enum: listed });
   if (!isOfObject(schema)) return schema;
-  if (Object.keys(left).length === 0 && $ref === undefined)
+  if (Object.keys(left).length === 0 && target.length === 0)
     return { ...rest, type: "object", properties: schema.properties ?? {} };
-  const { properties, required } = foldSchema<ObjectParameters>(schema, schema, {
-    own: ownParameters,
-    all: (parts) => joinParameters(parts, new Set(parts.flatMap((part) => [...part.required]))),
-    any(parts) {
-      const objects = parts.filter(({ isObject: isOne }) => isOne);
-      const [first, ...others] = objects;
-      const all = [...(first?.required ?? [])].filter((name) =>
-        others.every((one) => one.required.has(name)),
-      );
-      return joinParameters(objects, new Set(all));
-    },
-  });
+  const { entries, required } = parametersOf({ ...schema, allOf: [...allOf, ...target] });
   const told = JSON.stringify(left);
   const more = told.length > MAX_TOLD_CHARS ? [] : [`It must also fit ${told}.`];
-  const merged = Array.from(properties, ([name, kinds]): [string, Definition] => {
-    const [only = true, ...others] = kinds.values();
+  const merged = Array.from(Map.groupBy(entries, ([name]) => name)).map(([name, kinds]) => {
+    const [only, ...others] = uniqueIn(kinds.map(([, one]) => one)) ?? [];
     return [name, others.length === 0 ? only : { anyOf: [only, ...others] }];
   });
   return {
     ...rest,
     type: "object",
     ...compact({ description: [schema.description ?? [], more].flat().join("\n") || undefined }),
-    properties: withEach(required, Object.fromEntries(merged)) ?? {},
-    required: [...required],
+    properties: withEach(required, Object.fromEntries(merged) as Properties) ?? {},
+    required: [...new Set(required)],
   };
 }
 
-function isOfObject({ type = "object" }: JSONSchema7): boolean {
-  return [type].flat().includes("object");
+function isOfObject(schema: Definition): schema is JSONSchema7 {
+  return typeof schema === "object" && [schema.type ?? "object"].flat().includes("object");
 }
 
-/** The parameters that a schema has, each with its different schemas by their text, and those that it requires. */
+/** The parameters that an object may have, and those that it requires; some several times. */
 interface ObjectParameters {
-  readonly isObject: boolean;
-  readonly properties: ReadonlyMap<string, ReadonlyMap<string, Definition>>;
-  readonly required: ReadonlySet<string>;
+  readonly entries: readonly (readonly [name: string, schema: Definition])[];
+  readonly required: readonly string[];
 }
 
-function ownParameters(schema: Definition): ObjectParameters {
-  const isOne = typeof schema === "boolean" || isOfObject(schema);
-  const { properties = {}, required = [] } = typeof schema === "object" && isOne ? schema : {};
-  const named = Object.entries(properties).map(
-    ([name, one]) => [name, new Map([[JSON.stringify(one), one]])] as const,
-  );
-  return { isObject: isOne, properties: new Map(named), required: new Set(required) };
-}
-
-function joinParameters(
-  parts: readonly ObjectParameters[],
-  required: ReadonlySet<string>,
-): ObjectParameters {
-  const properties = new Map<string, Map<string, Definition>>();
-  for (const part of parts) {
-    for (const [name, kinds] of part.properties)
-      properties.set(name, new Map([...(properties.get(name) ?? []), ...kinds]));
-  }
-  return { isObject: parts.some(({ isObject: isOne }) => isOne), properties, required };
+function parametersOf(schema: JSONSchema7): ObjectParameters {
+  const { properties = {}, required = [], allOf = [], anyOf = [] } = schema;
+  const parts = allOf.filter(isOfObject).map(parametersOf);
+  const choices = anyOf.filter(isOfObject).map(parametersOf);
+  const [first, ...others] = choices.map((one) => new Set(one.required));
+  const ofEach = [...(first ?? [])].filter((name) => others.every((one) => one.has(name)));
+  return {
+    entries: [
+      ...Object.entries(properties),
+      ...[...parts, ...choices].flatMap(({ entries }) => entries),
+    ],
+    required: [...required, ...parts.flatMap((part) => part.required), ...ofEach],
+  };
 }

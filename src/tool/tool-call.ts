@@ -69,7 +69,6 @@ import {
   digestOf,
   jsonSchemaOf,
   KeptInput,
-  misfitHint,
   withNumbers,
   withoutQuotes,
 } from "./tool-input.ts";
@@ -107,25 +106,32 @@ interface Callable extends Omit<ShownSchema, "schema"> {
   readonly own?: RuntimeTool;
 }
 
-/** Wraps every tool of a set, by name. Tools that the provider executes are left unchanged. */
+/** Wraps an agent's tools, or the runtime's own, by name. Tools that the provider executes are left unchanged. */
 export async function wrapTools(
-  tools: ToolSet,
+  tools: ToolSet | readonly RuntimeTool[],
   options: WrapOptions,
 ): Promise<ReadonlyMap<string, WrappedTool>> {
-  return byName(Object.entries(tools).map(([name, tool]) => wrapTool(name, tool, options)));
+  const wrapped = isList(tools)
+    ? tools.map((tool) => wrapRuntimeTool(tool, options))
+    : Object.entries(tools).map(([name, tool]) => wrapTool(name, tool, options));
+  return new Map((await Promise.all(wrapped)).map((tool) => [tool.name, tool]));
 }
 
-async function byName(tools: readonly Promise<WrappedTool>[]) {
-  return new Map((await Promise.all(tools)).map((tool) => [tool.name, tool]));
+function isList(tools: ToolSet | readonly RuntimeTool[]): tools is readonly RuntimeTool[] {
+  return Array.isArray(tools);
 }
 
-/** Wraps a tool. Calls fail with `unknown_tool` if the provider executes it or it has no `execute`. */
+/**
+ * Wraps a tool. Calls fail with `unknown_tool` if the provider executes it or it has no `execute`. One that the provider
+ * defines and the application executes (`bash` of Anthropic) is shown as it is: its schema is at the provider.
+ */
 export async function wrapTool(
   name: string,
   tool: AnyTool,
   options: WrapOptions,
 ): Promise<WrappedTool> {
-  if (tool.type === "provider") {
+  const isProviders = tool.type === "provider";
+  if (isProviders && (tool.isProviderExecuted || tool.execute === undefined)) {
     const prepare = async () => failed(notExecutable(name));
     return { name, shown: tool, flow: () => NO_FLOW, prepare };
   }
@@ -133,18 +139,9 @@ export async function wrapTool(
   const shown = shownSchema({ name, tool, options }, await jsonSchemaOf(tool, name));
   const { schema, ...about } = shown;
   // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
-  const definition = { ...rest, ...describedTool(rest.description, schema) } as AnyTool;
+  const described = isProviders ? {} : describedTool(rest.description, schema);
+  const definition = { ...rest, ...described } as AnyTool;
   return wrapped({ name, options, tool, ...about }, definition);
-}
-
-/**
- * Wraps the runtime's own tools, by name. If `outputPath` is true, the model may choose where a result is saved.
- */
-export async function wrapRuntimeTools(
-  tools: readonly RuntimeTool[],
-  options: WrapOptions,
-): Promise<ReadonlyMap<string, WrappedTool>> {
-  return byName(tools.map((tool) => wrapRuntimeTool(tool, options)));
 }
 
 /** Wraps one of the runtime's own tools. */
@@ -416,9 +413,8 @@ async function agentInput(
   const { value, unresolved } = resolved;
   if (references.values.length === 0) kept.value = value;
   const isReadonly = options.readonlyTools?.includes(name) ?? false;
-  const hint = () => misfitHint({ written, value, unresolved }, options);
   const given = withNumbers(value, schema, policies?.[name]?.numbers);
-  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
+  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly });
   return { ...resolved, checked };
 }
 
@@ -474,14 +470,14 @@ async function needsApproval({ tool: callable, call, input }: PreparedCall): Pro
   if (call.needsApproval !== undefined) return call.needsApproval(input.checked);
   const tool = callable.tool as AnyTool;
   const { needsApproval: ownCheck } = tool;
-  if (typeof ownCheck !== "function") return ownCheck === true;
+  if (typeof ownCheck !== "function") return Boolean(ownCheck);
   try {
     // The SDK types it by the tool's schema.
-    const check = ownCheck as (input: unknown, options: unknown) => boolean | PromiseLike<boolean>;
+    const check = ownCheck as (input: unknown, options: unknown) => unknown;
     const { toolCallId, messages, extras } = call;
     const context = await contextFor(tool, callable.options.context);
     const options = { toolCallId, messages: [...messages], context, ...extras };
-    return (await check(input.checked, options)) === true;
+    return Boolean(await check(input.checked, options));
   } catch {
     return true;
   }

@@ -19,21 +19,15 @@ import {
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { ByrefError, messageOf } from "../errors.ts";
-import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import { wholeReference } from "../reference/reference.ts";
-import type { Resolution } from "../reference/resolve.ts";
-import { pickSyntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
 import { toHex } from "../value/encoding.ts";
 import { requireJson } from "../value/require-json.ts";
-import { shapeOf } from "../value/shape.ts";
 import { mapScalars, typesAt, typesIn } from "./json-schema.ts";
 import { Labels } from "../store/labels.ts";
 import { automaticBase } from "../store/names.ts";
 import type { Failed, ToolPolicy } from "./policy.ts";
-import { newestNames } from "./store-lookup.ts";
 import { isShort } from "./tool-output.ts";
 import type { CallOptions, WrapOptions } from "./wrapped-tool.ts";
 
@@ -43,8 +37,6 @@ const MAX_ISSUE_CHARS = 200;
 interface CheckOptions {
   readonly unresolved: readonly Unresolved[];
   readonly readonly: boolean;
-  /** Returns what else a model needs to correct an input that does not fit. */
-  readonly hint?: () => string;
 }
 
 /**
@@ -63,8 +55,7 @@ export async function checkInput(
   if (result.success) return options.readonly ? result.value : thawed(result.value);
   const issues = issuesIn(result.error);
   const notes = options.unresolved.map(({ message }) => ` ${message ?? ""}`).join("");
-  const hint = `${notes}${options.hint?.() ?? ""}`;
-  throw new ByrefError("invalid_tool_input", `The input does not fit the tool: ${issues}${hint}`, {
+  throw new ByrefError("invalid_tool_input", `The input does not fit the tool: ${issues}${notes}`, {
     unresolved: options.unresolved,
   });
 }
@@ -102,40 +93,6 @@ export function issuesOf(error: unknown): readonly Issue[] {
 function issueListIn(error: unknown): readonly unknown[] | undefined {
   if (Array.isArray(error)) return error;
   return isObject(error) && Array.isArray(error.issues) ? error.issues : undefined;
-}
-
-/** An input that does not fit the tool's schema. */
-export interface Misfit extends Resolution {
-  /** The input as the model wrote it. */
-  readonly written: Json;
-}
-
-const MAX_HINTS = 3;
-
-/**
- * Says what the references of such an input are, so that a model can write the right one: which variables
- * exist, if the names are unlike all of them, and the shapes of values that it may see.
- */
-export function misfitHint(
-  { written, value, unresolved }: Misfit,
-  { store, syntaxes }: Pick<WrapOptions, "store" | "syntaxes">,
-): string {
-  const isLost =
-    unresolved.some(({ code }) => code === "variable_not_found") &&
-    unresolved.every(({ near }) => near === undefined);
-  const names = isLost ? newestNames(store) : "";
-  if (!isJsonObject(written) || !isJsonObject(value)) return names;
-  const picked = pickSyntaxes(syntaxes);
-  const shapes = Object.entries(written).flatMap(([key, text]) => {
-    const part = value[key];
-    if (typeof text !== "string" || part === undefined || part === text) return [];
-    const reference = wholeReference(text, picked)?.reference;
-    const info = reference === undefined ? undefined : store.info(reference.name);
-    if (info?.visibility !== "model" || !info.trusted || info.type === "bytes") return [];
-    const shape = reference?.path.length === 0 ? info.shape : shapeOf(part);
-    return [` ${text} is ${clip(shape, limits.maxListedShapeChars)}.`];
-  });
-  return `${names}${shapes.slice(0, MAX_HINTS).join("")}`;
 }
 
 /**
@@ -256,44 +213,34 @@ function isJson(value: unknown): boolean {
 const known = new WeakMap<object, JSONSchema7>();
 
 /**
- * Returns the JSON Schema of a tool's input. Computed once per schema, because the computation takes longer
- * than the rest of a turn's start. Throws `bad_configuration` for a schema without a JSON Schema, such as
- * that of a Date.
+ * Returns the JSON Schema of a tool's input; a promise only if the tool's own is one. Computed once per schema, because
+ * the computation takes longer than the rest of a turn's start. Rejects with `bad_configuration` for a schema without a
+ * JSON Schema, such as that of a Date.
  */
-export async function jsonSchemaOf(
+export function jsonSchemaOf(
   { inputSchema }: Pick<ToolSet[string], "inputSchema">,
   tool: string,
-): Promise<JSONSchema7> {
-  const made = known.get(inputSchema) ?? (await converted(inputSchema, tool));
-  known.set(inputSchema, made);
-  return made;
-}
-
-/** Like `jsonSchemaOf`; undefined if the schema is known only later, or cannot be converted. */
-export function jsonSchemaNow({
-  inputSchema,
-}: Pick<ToolSet[string], "inputSchema">): JSONSchema7 | undefined {
-  const made = known.get(inputSchema);
-  if (made !== undefined) return made;
+): JSONSchema7 | Promise<JSONSchema7> {
+  const keep = (schema: JSONSchema7) => {
+    known.set(inputSchema, schema);
+    return schema;
+  };
+  const refuse = (error: unknown) => refuseSchema(inputSchema, tool, error);
   try {
-    const converted = asSchema(inputSchema).jsonSchema;
-    if ("then" in converted) return undefined;
-    known.set(inputSchema, converted);
-    return converted;
-  } catch {
-    return undefined;
-  }
-}
-
-async function converted(schema: ToolSet[string]["inputSchema"], tool: string) {
-  try {
-    return await asSchema(schema).jsonSchema;
+    const schema = known.get(inputSchema) ?? asSchema(inputSchema).jsonSchema;
+    return typeof schema.then === "function"
+      ? Promise.resolve(schema).then(keep, refuse)
+      : keep(schema as JSONSchema7);
   } catch (error) {
-    const at = await faultyIn(schema);
-    const where = at.length === 0 ? "" : ` at ${at.join(", ")}`;
-    const message = `The inputSchema of the tool ${tool} has no JSON Schema${where}: ${messageOf(error)}`;
-    throw new ByrefError("bad_configuration", message, { tool, at });
+    return refuse(error);
   }
+}
+
+async function refuseSchema(schema: object, tool: string, error: unknown): Promise<never> {
+  const at = await faultyIn(schema);
+  const where = at.length === 0 ? "" : ` at ${at.join(", ")}`;
+  const message = `The inputSchema of the tool ${tool} has no JSON Schema${where}: ${messageOf(error)}`;
+  throw new ByrefError("bad_configuration", message, { tool, at });
 }
 
 /** Returns the properties of a Zod object that have no JSON Schema. */

@@ -9,7 +9,7 @@ import { previewOf } from "../value/preview.ts";
 import { isShortJson } from "../value/strict-json.ts";
 import { byteLength } from "../value/encoding.ts";
 import { parseRecords } from "../value/records-text.ts";
-import { parseShape, type Shape } from "../value/parse-shape.ts";
+import { parseShape, type Shape, type ShapeKey } from "../value/parse-shape.ts";
 import { strictestVisibility } from "../store/labels.ts";
 import type { Place } from "./save-target.ts";
 
@@ -295,8 +295,8 @@ export interface TypedPath {
 }
 
 /**
- * Returns paths for a next call, by the value's shape: of records a column that finds one, a numeric one, and a slice;
- * keys of an object; the start of a text.
+ * Returns paths for a next call, by the value's shape: of records the first column, a numeric one, and a slice; keys of an
+ * object; the start of a text.
  */
 export function tryPaths(
   info: Pick<VariableInfo, "type" | "count" | "shape">,
@@ -304,40 +304,37 @@ export function tryPaths(
   const { type, count, shape } = info;
   if (count === 0) return [];
   if (type === "string") return [{ path: [{ to: 500 }] }];
-  const parsed = parseShape(shape);
-  const paths = type === "array" ? pathsInList(parsed) : pathsInObject(parsed);
-  return paths.slice(0, MAX_PATHS);
-}
-
-function pathsInList(shape: Shape): readonly TypedPath[] {
-  const { elements = [] } = onlyOf(shape, "elements") ?? {};
-  const { keys = [] } = onlyOf(elements, "keys") ?? {};
+  const keys = keysOf(parseShape(shape));
+  if (type !== "array")
+    return keys
+      .slice(0, MAX_PATHS)
+      .map((one) => ({ path: [{ key: one.key }], type: typeOf(one.shape) }));
+  const elements = elementsOf(parseShape(shape));
   // The keys that all records have.
-  const records = new Map(keys.flatMap((one) => (one.isOptional ? [] : [[one.key, one.shape]])));
-  const isNumber = (key: string) => textOf(records.get(key)) === "number";
-  const columns = columnsOf(keysOf(records.keys()), isNumber).map((key): TypedPath => ({
-    path: [{ each: true }, { key }],
-    type: typeOf([{ elements: records.get(key) ?? [] }]),
+  const shared = keysOf(elements).filter(({ isOptional }) => !isOptional);
+  const isNumber = (one: ShapeKey) => textOf(one.shape) === "number";
+  const number = shared.slice(1).findLast(isNumber) ?? shared.slice(1).at(-1);
+  const columns = [shared[0] ?? [], number ?? []].flat().map((one) => ({
+    path: [{ each: true } as const, { key: one.key }],
+    type: typeOf([{ elements: one.shape }]),
   }));
   const first = { path: [{ index: 0 }], type: typeOf(elements) };
   return [...(columns.length === 0 ? [first] : columns), { path: [{ to: 10 }] }];
 }
 
-function pathsInObject(shape: Shape): readonly TypedPath[] {
-  const members = new Map(onlyOf(shape, "keys")?.keys.map((one) => [one.key, one.shape]));
-  return keysOf(members.keys()).map((key) => {
-    const own = members.get(key) ?? [];
-    const { elements = [] } = onlyOf(own, "elements") ?? {};
-    return elements.length === 0
-      ? { path: [{ key }], type: typeOf(own) }
-      : { path: [{ key }, { index: 0 }], type: typeOf(elements) };
-  });
+function elementsOf([kind, ...others]: Shape): Shape {
+  const isList = typeof kind === "object" && others.length === 0 && "elements" in kind;
+  return isList ? kind.elements : [];
 }
 
-/** The one kind of a shape, if it is of this sort. */
-function onlyOf<Key extends "elements" | "keys">([kind, ...others]: Shape, key: Key) {
-  const isOnly = typeof kind === "object" && others.length === 0 && key in kind;
-  return isOnly ? (kind as Extract<typeof kind, Record<Key, unknown>>) : undefined;
+/** Lists plain keys, which need no quotes, first. A reference cannot contain a key that is too long or has a line break. */
+function keysOf([kind, ...others]: Shape): readonly ShapeKey[] {
+  if (typeof kind !== "object" || others.length > 0 || !("keys" in kind)) return [];
+  const keys = kind.keys.filter(
+    ({ key }) => key.length <= limits.maxNameChars && !/[\n\r]/.test(key),
+  );
+  const isPlain = ({ key }: ShapeKey) => isPlainKey(key);
+  return [...keys.filter(isPlain), ...keys.filter((one) => !isPlain(one))];
 }
 
 /** The type in words, if it is simple. */
@@ -359,21 +356,5 @@ function textOf(shape: Shape = []): string {
   return kinds.join(" | ");
 }
 
-/** A column by which a next call finds a record, and one to calculate with. */
-function columnsOf(keys: readonly string[], isNumber: (key: string) => boolean): readonly string[] {
-  const id = keys.find((key) => ID_LIKE.test(key)) ?? keys[0];
-  const others = keys.filter((key) => key !== id);
-  const number = others.findLast(isNumber) ?? others.at(-1);
-  return [id, number].flatMap((key) => key ?? []);
-}
-
-const ID_LIKE = /^(?:_?id|key|uuid|slug|code|name|symbol)$|(?:_id|Id)$/u;
-
 /** Paths that a handle suggests. */
 const MAX_PATHS = 4;
-
-/** Lists plain keys, which need no quotes, first. A reference cannot contain a key that is too long or has a line break. */
-function keysOf(all: Iterable<string>): readonly string[] {
-  const keys = [...all].filter((key) => key.length <= limits.maxNameChars && !/[\n\r]/.test(key));
-  return [...keys.filter(isPlainKey), ...keys.filter((key) => !isPlainKey(key))];
-}

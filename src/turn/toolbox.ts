@@ -4,7 +4,7 @@ import type { RecordEdits } from "../tool/edit/edit-variable.ts";
 import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
-import { wrapRuntimeTools, wrapTools } from "../tool/tool-call.ts";
+import { wrapTools } from "../tool/tool-call.ts";
 import { compact } from "../value/json.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { type Agent, isOffered, tagsOf } from "./agent.ts";
@@ -80,7 +80,7 @@ export async function openToolbox(
   const { files, code } = services;
   const own = [...variableTools(compact({ files, records, user: agent.userScope })), ...queries];
   if (code !== undefined) {
-    const inCode = new Map([...(await wrapRuntimeTools(queries, options)), ...given]);
+    const inCode = new Map([...(await wrapTools(queries, options)), ...given]);
     const { toolMs: timeMs } = options;
     // Code that crashed the process would crash it again in each attempt.
     own.push({ ...code({ tools: () => inCode, onCall, ...compact({ timeMs }) }), effects: "once" });
@@ -96,7 +96,7 @@ export async function openToolbox(
   const inOrder = promptStages.flatMap((stage) =>
     runtime.filter((tool) => stageOf(tool) === stage),
   );
-  const tools = [...given, ...(await wrapRuntimeTools(inOrder, options))];
+  const tools = [...given, ...(await wrapTools(inOrder, options))];
   const wrapped = new Map(tools.map(([name, tool]) => [name, adapt(tool)]));
   const unwrapped = runtime.map(({ name, inputSchema }) => [name, { inputSchema }]);
   const plain: ToolSet = { ...Object.fromEntries(unwrapped), ...agent.tools };

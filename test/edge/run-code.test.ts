@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variables.ts";
-import { failureOf, fakeTool, returnedBy, type CodeCall, runCode } from "../support/run-code.ts";
+import { failureOf, recordingTool, returnedBy, runCode } from "../support/run-code.ts";
 import { runInObject as run, inObject } from "../support/run-code-in-object.ts";
 
 async function storeOf(values: Readonly<Record<string, unknown>>): Promise<VariableStore> {
@@ -115,14 +115,14 @@ it.each([
 
 it("tools are functions, and their results are variables too", async () => {
   const store = new MemoryStore();
-  const double = fakeTool(store, { name: "double" }, (input) => ({
+  const double = await recordingTool(store, "double", (input) => ({
     twice: Number(Reflect.get(Object(input), "n")) * 2,
   }));
   const code =
     "const all = await Promise.all([1, 2].map((n) => tools.double({ n }))); return all.map((a) => a.twice);";
   const outcome = await run(code, { store, tools: [double] });
   expect(returnedBy(outcome)).toEqual([2, 4]);
-  expect(double.calls.map(({ toolCallId }) => toolCallId)).toEqual(["call_1/1", "call_1/2"]);
+  expect(double.ids).toEqual(["call_1/1", "call_1/2"]);
   expect(store.list().map(({ name }) => name)).toEqual(["double_1", "double_2", "run_code_1"]);
   expect(store.info("run_code_1")?.sources).toEqual(["tool:run_code", "tool:double"]);
 });
@@ -139,9 +139,13 @@ it.each([
   ["tools.broken('no object')", "invalid_tool_input: broken takes one object."],
 ])("tools throw errors that the code can catch: %s", async (call, message) => {
   const store = new MemoryStore();
-  const broken = fakeTool(store, { name: "broken" }, () => Promise.reject(new Error("down")));
-  const approval = { reason: "costly", input: "{}" };
-  const asks = fakeTool(store, { name: "asks", approval }, () => 1);
+  const broken = await recordingTool(store, "broken", () => Promise.reject(new Error("down")));
+  const asks = await recordingTool(
+    store,
+    "asks",
+    () => 1,
+    () => ({ ask: "costly" }),
+  );
   const code = `return ${call}.catch((error) => error.message)`;
   expect(returnedBy(await run(code, { store, tools: [broken, asks] }))).toContain(message);
   expect(asks.inputs).toEqual([]);
@@ -163,27 +167,24 @@ it.each([
 describe("a sealed variable", () => {
   const salary = 98_765;
 
-  async function sealed(code: string, call: CodeCall = {}) {
+  async function sealed(code: string) {
     const store = new MemoryStore();
     await store.save({ name: "salary", value: salary, visibility: "sealed" });
     const log = vi.spyOn(console, "log");
-    const outcome = await run(code, { variables: ["salary"], ...call, store });
+    const outcome = await run(code, { variables: ["salary"], store });
     expect(JSON.stringify(log.mock.calls)).not.toContain(String(salary));
     log.mockRestore();
     return { outcome, store };
   }
 
   it("can be used, and seals its results", async () => {
-    const code = "vars.monthly = salary / 12; vars.rest = { salary }; return salary * 2";
-    const { outcome, store } = await sealed(code, { outputs: ["monthly"] });
-    const shown = { visibility: "sealed" };
+    const { outcome, store } = await sealed("return salary * 2");
     expect(outcome).toEqual({
-      output: { returned: { $var: "run_code_1", ...shown }, vars: [{ $var: "monthly", ...shown }] },
+      output: { returned: { $var: "run_code_1", visibility: "sealed" } },
       untrusted: false,
     });
     expect(await store.read("run_code_1")).toBe(salary * 2);
     expect(store.info("run_code_1")?.visibility).toBe("sealed");
-    expect(store.info("rest")).toBeUndefined();
   });
 
   it.each([
@@ -376,7 +377,7 @@ describe("time and memory", () => {
 
   it("end for callbacks, too: nothing is called after the end", async () => {
     const store = new MemoryStore();
-    const ping = fakeTool(store, { name: "ping" }, () => 1);
+    const ping = await recordingTool(store, "ping", () => 1);
     const loop = `const loop = async () => { for (;;) { try { await tools.ping({}); } catch {} await scheduler.wait(5); } };`;
     const { waited, inputs } = await inObject(async (sandbox) => {
       await runCode(

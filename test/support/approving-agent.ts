@@ -1,12 +1,9 @@
 import {
-  createAgentUIStream,
   type ModelMessage,
-  readUIMessageStream,
   tool,
   ToolLoopAgent,
   type ToolLoopAgentSettings,
   type ToolSet,
-  type UIMessage,
 } from "ai";
 import * as z from "zod";
 import type { Json } from "../../src/value/json.ts";
@@ -80,15 +77,6 @@ export class ApprovingAgent {
         ? [{ id: part.approvalId, callId: part.toolCall.toolCallId, reason: part.reason }]
         : [],
     );
-  }
-
-  /** Sends UI messages, and returns the answer as one. */
-  async answerTo(messages: readonly UIMessage[]): Promise<UIMessage> {
-    const stream = await createAgentUIStream({ agent: this.#agent, uiMessages: [...messages] });
-    let answer: UIMessage | undefined;
-    for await (const state of readUIMessageStream({ stream })) answer = state;
-    if (answer === undefined) throw new Error("There is no answer.");
-    return answer;
   }
 
   async #result() {

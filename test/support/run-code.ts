@@ -1,20 +1,19 @@
+import * as z from "zod";
 import { codeOf, messageOf } from "../../src/errors.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { Write } from "../../src/store/variable-store.ts";
 import type { VariableStore } from "../../src/store/variables.ts";
 import { codeTool, type CodeToolOptions } from "../../packages/code/src/code-tool.ts";
 import type { RuntimeResult } from "../../src/tool/runtime-tool.ts";
 import type { Sandbox } from "../../packages/code/src/sandbox.ts";
-import type { CallOptions, WrappedTool } from "../../src/tool/wrapped-tool.ts";
+import type { AnyTool, WrappedTool } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
-import type { ApprovalRequest } from "../../src/tool/policy.ts";
-import { saveStaged } from "../../src/tool/tool-call.ts";
+import type { Policy } from "../../src/tool/policy.ts";
+import { saveStaged, wrapTool } from "../../src/tool/tool-call.ts";
 import { contextOn } from "./runtime-tool-context.ts";
 
 export interface CodeCall extends Pick<CodeToolOptions, "timeMs"> {
   readonly store?: VariableStore;
   readonly variables?: readonly string[];
-  readonly outputs?: readonly string[];
   readonly tools?: readonly WrappedTool[];
   readonly signal?: AbortSignal;
   /** The agent's setting. */
@@ -32,13 +31,12 @@ export async function runCode(
   code: string,
   call: CodeCall = {},
 ): Promise<CodeOutcome> {
-  const { store = new MemoryStore(), variables = [], outputs, tools = [], ...more } = call;
+  const { store = new MemoryStore(), variables = [], tools = [], ...more } = call;
   const { signal = new AbortController().signal, hidesUntrusted = false, ...options } = more;
   const named = new Map(tools.map((tool) => [tool.name, tool]));
   const tool = codeTool({ sandbox, tools: () => named, ...options });
-  const input = { code, variables, ...(outputs === undefined ? {} : { outputs }) };
   try {
-    const result = await tool.execute(tool.inputSchema.parse(input), {
+    const result = await tool.execute(tool.inputSchema.parse({ code, variables }), {
       ...contextOn(store, signal),
       hidesUntrusted,
       resolve: async (value) => ({ value, unresolved: [] }),
@@ -70,53 +68,20 @@ export function failureOf(outcome: CodeOutcome) {
   return outcome;
 }
 
-interface FakeToolOptions extends Pick<Write, "visibility" | "trusted"> {
-  readonly name: string;
-  readonly approval?: ApprovalRequest;
-}
-
-/** Returns a tool that is prepared, run and saved like wrapped tools, and records its inputs. */
-export function fakeTool(
+/** Wraps a tool that takes any input, and records its inputs and the ids of its calls. */
+export async function recordingTool(
   store: VariableStore,
-  { name, approval, ...write }: FakeToolOptions,
+  name: string,
   act: (input: Json) => Json | Promise<Json>,
-): WrappedTool & { readonly inputs: readonly Json[]; readonly calls: readonly CallOptions[] } {
+  policy: Policy = () => "allow",
+) {
   const inputs: Json[] = [];
-  const calls: CallOptions[] = [];
-  return {
-    name,
-    inputs,
-    calls,
-    shown: { inputSchema: { "~standard": {} } } as unknown as WrappedTool["shown"],
-    flow: () => ({ reads: [], writes: [] }),
-    prepare: async (input, call) => ({
-      kind: "ready",
-      input,
-      references: { authoredChars: 0, resolvedChars: 0, values: [] },
-      variables: [],
-      visibility: "model",
-      pin: "",
-      ...(approval === undefined ? {} : { approval }),
-      run: async () => {
-        inputs.push(input);
-        calls.push(call);
-        try {
-          const value = await act(input);
-          const stage = async () => {
-            const automatic = { base: name, numbered: true, inputDigest: JSON.stringify(input) };
-            const save = { value, name: automatic, tool: name, ...write };
-            const { commit, discard } = await store.prepare(save);
-            const commitNamed = () => {
-              const info = commit();
-              return { info, output: { $var: info.name } };
-            };
-            return { commit: commitNamed, discard };
-          };
-          return { kind: "done", changes: [], stage, save: () => saveStaged(store, stage) };
-        } catch (error) {
-          return { kind: "failed", code: "tool_failed", message: messageOf(error) };
-        }
-      },
-    }),
+  const ids: string[] = [];
+  const execute = (input: Json, { toolCallId }: { readonly toolCallId: string }) => {
+    inputs.push(input);
+    ids.push(toolCallId);
+    return act(input);
   };
+  const made = { inputSchema: z.any(), execute } as unknown as AnyTool;
+  return { ...(await wrapTool(name, made, { store, policy })), inputs, ids };
 }

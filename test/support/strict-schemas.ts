@@ -4,7 +4,7 @@ interface SchemaRule {
   /** A public report of the error. */
   readonly source: string;
   readonly error: string;
-  readonly isBroken: (schema: Node, root: Node) => boolean;
+  readonly isBroken: (schema: Node) => boolean;
   /** True for a rule about the root only. */
   readonly isOfRoot?: boolean;
 }
@@ -67,16 +67,15 @@ const RULES: readonly SchemaRule[] = [
       [required].flat().some((name) => !keysOf(properties).includes(String(name))),
   },
   {
+    // Also what stands beside one (MoonshotAI/kimi-cli/issues/2061), and one into itself (vercel/ai/issues/19488).
     source: "anomalyco/opencode/issues/27054",
-    error: "references must start with #/$defs/ and be resolvable",
-    isBroken: ({ $ref }, { $defs }) =>
-      $ref !== undefined && !keysOf($defs).some((name) => $ref === `#/$defs/${name}`),
+    error: "references must be resolvable",
+    isBroken: ({ $ref }) => $ref !== undefined,
   },
   {
     source: "anomalyco/opencode/issues/25495",
-    // One that contains itself has more (vercel/ai/issues/19488).
     error: "schema depth exceeds maximum limit of 10",
-    isBroken: (root) => levelsOf(root, root) > 10,
+    isBroken: (root) => levelsOf(root) > 10,
     isOfRoot: true,
   },
   {
@@ -103,11 +102,6 @@ const RULES: readonly SchemaRule[] = [
     isBroken: ({ properties }) => isNode(properties) && !Object.values(properties).every(isNode),
   },
   {
-    source: "MoonshotAI/kimi-cli/issues/2061",
-    error: "conflicting keywords found after $ref expansion",
-    isBroken: (schema) => "$ref" in schema && Object.keys(schema).length > 1,
-  },
-  {
     source: "MoonshotAI/kimi-code/issues/2661",
     error: "when using anyOf, type should be defined in anyOf items instead of the parent schema",
     isBroken: ({ anyOf, type }) => anyOf !== undefined && type !== undefined,
@@ -124,7 +118,7 @@ export function schemaErrors(schema: object): readonly string[] {
   const root = schema as Node;
   const nodes = [...nodesIn(root)];
   return RULES.flatMap(({ source, error, isBroken, isOfRoot = false }) =>
-    (isOfRoot ? [root] : nodes).some((node) => isBroken(node, root))
+    (isOfRoot ? [root] : nodes).some((node) => isBroken(node))
       ? [`${error} (https://github.com/${source})`]
       : [],
   );
@@ -155,17 +149,7 @@ function partsOf(schema: Node): readonly Node[] {
   });
 }
 
-/** The levels of a schema, itself and its definitions included; Infinity for one that is a part of itself. */
-function levelsOf(schema: Node, root: Node, around: readonly Node[] = []): number {
-  if (around.includes(schema)) return Infinity;
-  const { $ref } = schema;
-  const target = $ref === "#" ? root : nodeIn(root["$defs"], String($ref).slice(8));
-  const inner = $ref === undefined || target === undefined ? partsOf(schema) : [target];
-  const levels = inner.map((one) => levelsOf(one, root, [...around, schema]));
-  return ($ref === undefined ? 1 : 0) + Math.max(0, ...levels);
-}
-
-function nodeIn(named: unknown, name: string): Node | undefined {
-  const held = isNode(named) ? named[name] : undefined;
-  return isNode(held) ? held : undefined;
+/** The levels of a schema. */
+function levelsOf(schema: Node): number {
+  return 1 + Math.max(0, ...partsOf(schema).map(levelsOf));
 }

@@ -17,7 +17,7 @@ import type { Json } from "../../src/value/json.ts";
 import { closeAll, migratedSql, type WatchedSql } from "../store/watched-sql.ts";
 import { type DoneWork, workOf } from "../support/count-work.ts";
 import { listOf as list, MAX_INPUT_CHARS } from "../support/long-inputs.ts";
-import { fakeTool, runCode } from "../support/run-code.ts";
+import { recordingTool, runCode } from "../support/run-code.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { call } from "../support/wrapped.ts";
 
@@ -143,7 +143,7 @@ const tooMany = async () => {
 
 const calling = async () => {
   const value = "r".repeat(1_000_000);
-  const made = fakeTool(store, { name: "make" }, () => value);
+  const made = await recordingTool(store, "make", () => value);
   await runCode(
     scriptedSandbox(async ({ call }) => {
       for (let n = 0; n < 1_000; n++) await call("make", JSON.stringify({ n }));

@@ -220,13 +220,4 @@ describe("the name of a result", () => {
       "act_nyc v1, act_nyc v2, act_nyc v3, act_nyc_2 v1, act_nyc_3 v1, act_nyc v4",
     );
   });
-
-  it.each([
-    ["", "variable v1"],
-    ["HOME", "var_HOME v1"],
-    ["7up", "var_7up v1"],
-    ["x".repeat(100), `${"x".repeat(52)} v1`],
-  ])("is valid whatever the function returns: %j", async (said, name) => {
-    expect(await namesOf([{}], { naming: () => said })).toEqual([name]);
-  });
 });

@@ -103,6 +103,7 @@ describe("several places", () => {
 const secret = async () => {
   const store = new MemoryStore();
   await store.save({ name: "key", value: "k", visibility: "secret" });
+  await store.save({ name: "seal", value: {}, visibility: "sealed" });
   return store;
 };
 
@@ -111,7 +112,8 @@ it.each([
   ["$rows[0:2]", "bad_path"],
   ["$a || ", "bad_path"],
   ["$input", "bad_name"],
-  ["$key", "variable_secret"],
+  ["$new && $key", "variable_secret"],
+  ["$new && $seal.a", "variable_sealed"],
   [5, "bad_path"],
   [["$a"], "bad_path"],
 ])("a place that cannot be written is refused before the tool runs: %j", async (path, code) => {
@@ -119,7 +121,7 @@ it.each([
   const counted = toolOf({}, () => ++runs);
   const store = await secret();
   const { run } = await runOnce(counted, { _outputPath: path as Json }, { ...choosing, store });
-  expect([failureOf(run)?.code, runs, store.count()]).toEqual([code, 0, 1]);
+  expect([failureOf(run)?.code, runs, store.count()]).toEqual([code, 0, 2]);
 });
 
 describe("the parameter _outputPath", () => {
@@ -178,6 +180,10 @@ function refusalOf(run: () => unknown): string {
 
 it.each([
   ["a || $b && c", "bad_alternatives: a || $b && c mixes || and &&; use one of them."],
+  [
+    "x".repeat(81),
+    `bad_path: "${"x".repeat(80)}" is not a place to save to. Write $name or $name.key.`,
+  ],
   ["report", 'bad_path: "report" is not a place to save to. Write $report.'],
   ["a b", 'bad_path: "a b" is not a place to save to. Write $name or $name.key.'],
   ["", 'bad_path: "" is not a place to save to. Write $name or $name.key.'],
@@ -188,88 +194,39 @@ it.each([
   expect(refusalOf(() => saveTargetIn(text))).toBe(refusal);
 });
 
-it("a target is refused with the prefix of its syntax, and shortened", () => {
-  expect(refusalOf(() => saveTargetIn("a", "†"))).toContain("Write †a.");
-  const long = "x".repeat(81);
-  expect(refusalOf(() => saveTargetIn(long))).toBe(
-    `bad_path: "${"x".repeat(80)}" is not a place to save to. Write $name or $name.key.`,
-  );
-  expect(refusalOf(() => saveTargetIn("x".repeat(60)))).toContain(`Write $${"x".repeat(60)}.`);
-  const path = (chars: number) => `a.${"b".repeat(chars - 2)}`;
-  expect(refusalOf(() => saveTargetIn(path(80)))).toContain(`Write $${path(80)}.`);
-  expect(refusalOf(() => saveTargetIn(path(81)))).toContain("Write $name or $name.key.");
-});
-
-describe("a place in the store", () => {
-  const filled = async () => {
-    const store = await storeWith({ open: {} });
-    await store.save({ name: "seal", value: {}, visibility: "sealed" });
-    await store.save({ name: "key", value: {}, visibility: "secret" });
-    await store.save({ name: "own_r1", value: {}, visibility: "secret", run: "r1" });
-    return store;
+/** Places, of a run if one is named. */
+function target(text: string, run?: string) {
+  const { operator, places } = saveTargetIn(text);
+  return {
+    operator,
+    places: places.map((place) => (run === undefined ? place : { ...place, run })),
   };
+}
 
-  it("is open unless it is secret, or belongs to another run", async () => {
-    const store = await filled();
-    const refusal = (text: string, own?: string) =>
-      refusalOf(() => requireOpen(saveTargetIn(text), store, own));
-    expect(refusal("$open && $new && $seal.x")).toBe("none");
-    expect(refusal("$new && $key")).toBe(
-      "variable_secret: $key is secret and cannot be written here.",
-    );
-    expect(refusal("$own_r1", "r1")).toBe("none");
-    for (const own of [undefined, "r2"])
-      expect(refusal("$own_r1", own)).toBe(
-        "bad_name: $own_r1 cannot be written here; choose another name.",
-      );
-  });
+const ofRun = target("$own_r1.a", "r1");
 
-  it("is refused in a computed variable", () => {
-    const info = { name: "history", readOnly: true };
-    const store = { glance: () => info } as unknown as MemoryStore;
-    expect(refusalOf(() => requireOpen(saveTargetIn("$history.x"), store))).toMatch(/^bad_name: /u);
-  });
-
-  it("may be a guarded variable as a whole, but not a part of it", async () => {
-    const store = await filled();
-    const refusal = (text: string) =>
-      refusalOf(() => requireReplaced(saveTargetIn(text).places, {}, store));
-    expect(refusal("$open.a && $seal && $new.b")).toBe("none");
-    for (const name of ["seal", "key"])
-      expect(refusal(`$open && $${name}.a`)).toBe(
-        `variable_sealed: $${name} is guarded: it can be replaced as a whole, not added to.`,
-      );
-    expect(refusalOf(() => requireReplaced(undefined, {}, store))).toBe("none");
-  });
-
-  it("may be a part of a guarded variable if a plan has chosen it in its own run", async () => {
-    const store = await filled();
-    const saveTo = saveTargetIn("$own_r1.a");
-    const places = saveTo.places.map((place) => ({ ...place, run: "r1" }));
-    const own = { operator: saveTo.operator, places };
-    const refusal = (call: Parameters<typeof requireReplaced>[1]) =>
-      refusalOf(() => requireReplaced(places, call, store));
-    expect([refusal({ isPlanned: true }), refusal({ saveTo: own })]).toEqual(["none", "none"]);
-    expect([refusal({}), refusal({ saveTo })]).toEqual([
-      expect.stringMatching(/^variable_sealed/u),
-      expect.stringMatching(/^variable_sealed/u),
-    ]);
-    const withoutRun = () => requireReplaced(saveTo.places, { saveTo }, store);
-    expect(refusalOf(withoutRun)).toMatch(/^variable_sealed/u);
-  });
-
-  it("of a secret result is a variable of its own in a run", () => {
-    const refusal = (text: string, run?: string) => {
-      const target = saveTargetIn(text);
-      const places = target.places.map((place) => (run === undefined ? place : { ...place, run }));
-      return refusalOf(() => requireOwnPlaces({ ...target, places }));
-    };
-    expect([refusal("†a", "r1"), refusal("†a.b")]).toEqual(["none", "none"]);
-    expect(refusal("†c && †a.b", "r1")).toBe(
-      "variable_secret: A secret result is saved as a variable of its own: †name, not †a.b.",
-    );
-    expect(refusalOf(() => requireOwnPlaces(undefined))).toBe("none");
-  });
+it.each<[string, string, (store: MemoryStore) => void]>([
+  ["a new one, or one in a sealed one", "none", (s) => requireOpen(target("$new && $seal.x"), s)],
+  ["a secret", "variable_secret", (s) => requireOpen(target("$new && $key"), s)],
+  ["a run's own secret", "none", (s) => requireOpen(target("$own_r1"), s, "r1")],
+  ["one of another run", "bad_name", (s) => requireOpen(target("$own_r1"), s, "r2")],
+  ["a computed one", "bad_name", (s) => requireOpen(target("$computed.x"), s)],
+  ["a guarded whole", "none", (s) => requireReplaced(target("$new.a && $key").places, {}, s)],
+  ["a guarded part", "variable_sealed", (s) => requireReplaced(target("$key.a").places, {}, s)],
+  ["that of a plan", "none", (s) => requireReplaced(ofRun.places, { isPlanned: true }, s)],
+  ["that of a plan's run", "none", (s) => requireReplaced(ofRun.places, { saveTo: ofRun }, s)],
+  ["that of a run, by a model", "variable_sealed", (s) => requireReplaced(ofRun.places, {}, s)],
+  ["a secret result's own", "none", () => requireOwnPlaces(target("†a", "r1"))],
+  ["a secret result's part", "variable_secret", () => requireOwnPlaces(target("†c && †a.b", "r1"))],
+])("whether a place may be written: %s: %s", async (_, code, check) => {
+  const store = await secret();
+  await store.save({ name: "own_r1", value: {}, visibility: "secret", run: "r1" });
+  const { glance } = store;
+  store.glance = (name) =>
+    name === "computed"
+      ? ({ ...glance.call(store, "seal"), readOnly: true } as never)
+      : glance.call(store, name);
+  expect(refusalOf(() => check(store)).split(":")[0]).toBe(code);
 });
 
 it("the parameters about the result must be texts, and a description is shortened", () => {

@@ -1,19 +1,12 @@
 import { jsonSchema, type ToolSet, dynamicTool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import {
-  checkInput,
-  issuesOf,
-  jsonSchemaOf,
-  misfitHint,
-  digestOf,
-} from "../../src/tool/tool-input.ts";
+import { checkInput, issuesOf, jsonSchemaOf, digestOf } from "../../src/tool/tool-input.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { deepFreeze, type Json } from "../../src/value/json.ts";
 import { Conversation } from "../support/turn.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { createHash } from "node:crypto";
-import type { ErrorCode } from "../../src/errors.ts";
 import { wrapTools } from "../../src/tool/tool-call.ts";
 
 type Schema = AnyTool["inputSchema"];
@@ -39,8 +32,8 @@ it("an input that does not fit is refused with what else may help", async () => 
     { reference: "$y", code: "path_not_found" as const },
   ];
   const issue = { path: [], message: "No" };
-  const message = await messageOf(refusing([issue]), { unresolved, hint: () => " Try $z." });
-  expect(message).toBe("The input does not fit the tool: No. $x is not a variable.  Try $z.");
+  const message = await messageOf(refusing([issue]), { unresolved });
+  expect(message).toBe("The input does not fit the tool: No. $x is not a variable. ");
   const error: unknown = await check(refusing([issue]), {}, { unresolved }).catch(
     (e: unknown) => e,
   );
@@ -124,71 +117,6 @@ it("a tool whose schema has no JSON Schema ends the turn with its own error code
     message: expect.stringContaining("list_orders"),
   });
 });
-
-const orders = [{ id: "a", total: 1 }];
-
-async function storeWithOrders(): Promise<MemoryStore> {
-  const store = new MemoryStore();
-  await store.save({ name: "orders", value: orders });
-  return store;
-}
-
-describe("references whose values do not fit", () => {
-  const hintFor = async (written: Json, value: Json) =>
-    misfitHint({ written, value, unresolved: [] }, { store: await storeWithOrders() });
-
-  it("are described by their shapes, whole or in part", async () => {
-    expect(await hintFor({ ids: "$orders" }, { ids: orders })).toBe(
-      " $orders is {id: string, total: number}[].",
-    );
-    expect(await hintFor({ ids: "$orders[0]" }, { ids: orders[0] as Json })).toBe(
-      " $orders[0] is {id: string, total: number}.",
-    );
-  });
-
-  it.each<[string, Json, Json]>([
-    ["a literal text", { ids: "orders" }, { ids: "orders" }],
-    ["a reference inside a text", { ids: "Of $orders" }, { ids: "Of [1]" }],
-    ["a key that the resolved input lacks", { ids: "$orders" }, {}],
-    ["an unknown name", { ids: "$sales" }, { ids: 1 }],
-    ["a number", { ids: 5 }, { ids: 6 }],
-    ["a reference that stayed text", { ids: "$orders" }, { ids: "$orders" }],
-    ["an input that is not an object", "$orders", orders],
-    ["an input that became one", "$orders", { id: 1 }],
-  ])("are not described for %s", async (_, written, value) => {
-    expect(await hintFor(written, value)).toBe("");
-  });
-
-  it.each([
-    ["sealed", { visibility: "sealed" }],
-    ["secret", { visibility: "secret" }],
-    ["untrusted", { trusted: false }],
-  ] as const)("are not described for a variable that is %s", async (_, guard) => {
-    const store = new MemoryStore();
-    await store.save({ name: "orders", value: orders, ...guard });
-    const misfit = { written: { ids: "$orders" }, value: { ids: orders }, unresolved: [] };
-    expect(misfitHint(misfit, { store })).toBe("");
-  });
-});
-
-it.each<[string, readonly [code: ErrorCode, near?: readonly string[]][], boolean]>([
-  ["unknown", [["variable_not_found"]], true],
-  ["like one that exists", [["variable_not_found"], ["variable_not_found", ["$orders"]]], false],
-  ["known, without the path", [["path_not_found"]], false],
-])(
-  "an input that does not fit is answered with the variables if its names are %s",
-  async (_, all, isSaid) => {
-    const unresolved = all.map(([code, near]) => ({
-      reference: "$sales",
-      code,
-      message: "",
-      ...(near && { near }),
-    }));
-    const misfit = { written: {}, value: {}, unresolved };
-    const hint = misfitHint(misfit, { store: await storeWithOrders() });
-    expect(hint).toBe(isSaid ? " There are $orders (array)." : "");
-  },
-);
 
 const sha = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 32);
 

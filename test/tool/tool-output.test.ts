@@ -7,11 +7,9 @@ import {
   type Handle,
   type ToolOutput,
   toolOutput,
-  describesUntrusted,
   guardedView,
   notKept,
   type OutputOptions,
-  variableIn,
   tryPaths,
   keptWrite,
 } from "../../src/tool/tool-output.ts";
@@ -19,9 +17,9 @@ import { type Json, countOf, typeOfJson } from "../../src/value/json.ts";
 import { Content } from "../../src/store/bytes/content.ts";
 import type { Write } from "../../src/store/variable-store.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
-import { previewOf } from "../../src/value/preview.ts";
 import { formatPath } from "../../src/value/path.ts";
 import { shapeOf } from "../../src/value/shape.ts";
+import { storeWith } from "../support/wrapped.ts";
 
 async function outputOf(
   value: Json,
@@ -196,17 +194,6 @@ it.each<[string, Partial<VariableInfo>, object | undefined]>([
   expect(guardedView(known as VariableInfo)).toStrictEqual(expected);
 });
 
-it("what a model may see of a variable may be untrusted text only if it is shown, and not computed", () => {
-  const of = (info: Partial<VariableInfo>) =>
-    describesUntrusted({ visibility: "model", trusted: false, ...info } as VariableInfo);
-  expect([
-    of({}),
-    of({ readOnly: true }),
-    of({ trusted: true }),
-    of({ visibility: "sealed" }),
-  ]).toEqual([true, false, false, false]);
-});
-
 describe("a result that is not kept", () => {
   const value = [{ a: 1 }];
   const shown = { type: "array", count: 1, shape: "{a: number}[]", preview: '[{"a":1}]' };
@@ -233,67 +220,19 @@ describe("a result that is not kept", () => {
   });
 });
 
-const handleFor = (info: VariableInfo, value: string | object | undefined) =>
-  toolOutput(info, value as never, { inlineChars: 1 }) as Handle;
-const infoOf = (write: Omit<Write, "name">) => new MemoryStore().save({ ...write, name: "it" });
-
-/** Returns a handle which has this many characters too many before it is shortened. */
-async function shortenedBy(excess: number) {
-  const value = "p".repeat(500);
-  const info = await infoOf({ value });
-  const preview = previewOf(value, 60);
-  const { $var, type, count, bytes } = { ...info, $var: info.name };
-  const whole = { $var, type, count, bytes, tokens: 130, shape: "", preview, try: ["$it[:500]"] };
-  const chars = limits.maxHandleChars + excess - JSON.stringify(whole).length;
-  const shape = "s".repeat(chars);
-  const handle = handleFor({ ...info, shape }, value);
-  return { handle, isWhole: handle.shape === shape };
-}
-
-it.each([
-  [0, 60],
-  [1, 50],
-  [11, 49],
-  [40, 20],
-])(
-  "a handle that is %i characters too long has a preview of %i, and its whole shape",
-  async (excess, chars) => {
-    const { handle, isWhole } = await shortenedBy(excess);
-    expect([handle.preview.length, handle.try, isWhole]).toEqual([chars, ["$it[:500]"], true]);
-  },
-);
-
-it("variableIn returns the variable that an output stands for, and undefined for other values", () => {
-  expect(variableIn({ $var: "it", value: 1 })).toBe("it");
-  const others = [null, undefined, "it", 1, [], {}, { $var: 1 }, { var: "it" }];
-  expect(others.map(variableIn)).toEqual(others.map(() => undefined));
-});
-
-describe("the write that keeps a plan's result", () => {
-  const keepAs = { base: "kept", numbered: true, inputDigest: "d" };
-  const call = { keepAs };
-  const keep = (
-    value: Json | undefined,
-    write: Partial<Write> = {},
-    places: readonly string[] = [],
-  ) => {
-    const store = new MemoryStore();
-    const named = places.map((name) => ({ name }));
-    return keptWrite({ value: value ?? "", ...write }, { call, places: named, value }, store);
-  };
-
-  it("exists for each guarded value", () => {
-    expect(keep("short", { visibility: "sealed" })).toMatchObject({ visibility: "sealed" });
-  });
-
-  it("is as guarded as the places of the result, and new ones are not", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "hidden", value: 1, visibility: "secret" });
-    const keepAt = (...names: readonly string[]) =>
-      keptWrite({ value: 1 }, { call, places: names.map((name) => ({ name })), value: 1 }, store);
-    expect(keepAt("new")).toBeUndefined();
-    expect(keepAt("new", "hidden")).toMatchObject({ visibility: "secret", pinned: true });
-  });
+it("a plan's result is kept if it is guarded, and as guarded as its places", async () => {
+  const store = await storeWith({ open: 1 });
+  await store.save({ name: "hidden", value: 1, visibility: "secret" });
+  const call = { keepAs: { base: "kept", numbered: true, inputDigest: "d" } };
+  const keep = (write: Partial<Write>, ...names: readonly string[]) =>
+    keptWrite(
+      { value: 1, ...write },
+      { call, places: names.map((name) => ({ name })), value: 1 },
+      store,
+    );
+  expect(keep({ visibility: "sealed" })).toMatchObject({ visibility: "sealed" });
+  expect(keep({}, "open", "new")).toBeUndefined();
+  expect(keep({}, "new", "hidden")).toMatchObject({ visibility: "secret", pinned: true });
 });
 
 /** The paths of a shape as they are written, with their types. */
@@ -307,10 +246,7 @@ it.each<[string, readonly string[]]>([
   ["({a: number} | null)[]", ["[0]: object | null", "[:10]"]],
   ["{a: number}", ["[0]", "[:10]"]],
   ["{a?: number, b: string}[]", ["[*].b: string[]", "[:10]"]],
-  [
-    "{a: string, n: number, order_id: string}[]",
-    ["[*].order_id: string[]", "[*].n: number[]", "[:10]"],
-  ],
+  ["{a: string, n: number, order_id: string}[]", ["[*].a: string[]", "[*].n: number[]", "[:10]"]],
   ["{a: number | string}[]", ["[*].a: (number | string)[]", "[:10]"]],
   ["{a: {b: number}}[]", ["[*].a: object[]", "[:10]"]],
   ["{a: unknown[]}[]", ["[*].a", "[:10]"]],
@@ -326,7 +262,7 @@ it.each<[Json, readonly string[]]>([
   [7, []],
   [{}, []],
   [{ a: 1, b: "x", c: true }, [".a: number", ".b: string", ".c: boolean"]],
-  [{ a: [7, 8], b: [{ c: 1 }] }, [".a[0]: number", ".b[0]: object"]],
+  [{ a: [7, 8], b: [{ c: 1 }] }, [".a: number[]", ".b: object[]"]],
   [{ "a b": 1, c: 2, "d e": 3 }, [".c: number", '["a b"]: number', '["d e"]: number']],
   // Keys that no reference can contain.
   [

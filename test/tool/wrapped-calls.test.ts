@@ -51,6 +51,23 @@ it("a tool that cannot run here is shown as it is if the provider runs it, and i
   expect(await wrapped.prepare({}, call)).toEqual(failed);
 });
 
+it("a tool that the provider defines, and the application executes, is shown as it is, and called by reference", async () => {
+  const { act, taken } = recording({ inputSchema: z.object({ command: z.string() }) });
+  const provider = {
+    type: "provider",
+    id: "anthropic.bash_20250124",
+    args: {},
+    isProviderExecuted: false,
+  };
+  const made = { ...act, ...provider } as unknown as AnyTool;
+  const store = await storeWith({ file: "a.txt" });
+  const { shown } = await wrapTool("act", made, { store });
+  const { inputSchema } = made;
+  expect(shown).toEqual({ ...provider, inputSchema });
+  await runOnce(made, { command: "cat $file" }, { store });
+  expect(taken).toEqual([{ command: "cat a.txt" }]);
+});
+
 const long = `${"Lists events. ".repeat(80)}The end.`;
 
 it.each<[string, string, string, JSONSchema7]>([

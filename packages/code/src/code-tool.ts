@@ -36,7 +36,6 @@ const DESCRIPTION =
 const inputSchema = z.object({
   code: z.string().min(1).max(limits.maxPieceChars),
   variables: z.array(z.string()).max(limits.maxBatchItems).default([]),
-  outputs: z.array(z.string()).max(limits.maxListedVariables).optional(),
 });
 
 type Input = z.infer<typeof inputSchema>;
@@ -49,14 +48,11 @@ export function codeTool(options: CodeToolOptions): runtimeTools.RuntimeTool {
     description: DESCRIPTION,
     inputSchema,
     offeredFrom: "start",
-    unlisted: ["outputs"],
-    writes: ["outputs"],
     // The sandbox's time limit ends first: its error says what the code printed.
     timeMs: timeMs + SAVING_MS,
     async execute(input, context) {
       const variables = new Map(input.variables.map(namedTarget));
       for (const { name } of variables.values()) context.labels.add(name);
-      for (const name of input.outputs ?? []) requireOutputName(context.store, name);
       const run = new CodeRun({ sandbox, tools: tools(), onCall, context, timeMs }, [
         ...variables.keys(),
       ]);
@@ -101,7 +97,7 @@ async function openResult(finished: FinishedRun): Promise<runtimeTools.RuntimeRe
   const consoleText = left === 0 ? shown : `${shown}… (+${left} more)`;
   try {
     if (result.error !== undefined) throw errorFrom(result.error, consoleText, partsHint(finished));
-    const writes = await writesFor(finished, result.assigned);
+    const writes = await writesFor(finished);
     return { ...resultOf(finished, writes, consoleText), untrusted };
   } catch (error) {
     const isResult = call.scope === undefined && call.saveTo === undefined;
@@ -121,17 +117,16 @@ function partsHint({ input, context: { store } }: FinishedRun): string {
   return `\nOver ${mebibytes} MiB, a variable is {type, count, bytes, read(path), slice(from, to)}, as ${large.join(", ")}: await ${large[0]}.slice(0, 1000).`;
 }
 
-/** Returns a result in which the model sees no text, name, choice or order of names that the code chose. */
+/** Returns a result in which the model sees no text or name that the code chose. */
 async function withheldResult(finished: FinishedRun): Promise<runtimeTools.RuntimeResult> {
-  const { input, result } = finished;
-  if (result.error !== undefined) throw withheld(result.error.kind);
-  const values = new Map(result.assigned);
-  const assigned = [...new Set(input.outputs)].map((name) => {
-    const text = values.get(name);
-    if (text !== undefined) return [name, text] as const;
-    throw new ByrefError("tool_failed", `${NAME} failed: on sealed input, it assigns all outputs.`);
-  });
-  const writes = await writesFor(finished, assigned).catch(() => {
+  const { error, assigned } = finished.result;
+  if (error !== undefined) throw withheld(error.kind);
+  if (assigned.length > 0)
+    throw new ByrefError(
+      "tool_failed",
+      `${NAME} failed: on sealed input, it only returns a value.`,
+    );
+  const writes = await writesFor(finished).catch(() => {
     throw withheld("thrown");
   });
   return resultOf(finished, writes, "");
@@ -176,9 +171,9 @@ function errorFrom(
 }
 
 /** Prepares the writes. Throws if a value cannot be saved. */
-async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]): Promise<Writes> {
+async function writesFor(finished: FinishedRun): Promise<Writes> {
   const {
-    result: { returned, sources },
+    result: { returned, assigned, sources },
     context: { store, labels },
   } = finished;
   const chars = assigned.reduce((sum, [, text]) => sum + text.length, (returned ?? "").length);

@@ -310,7 +310,7 @@ const WITHHELD = {
   gone: "the value before is not kept",
 } as const;
 
-export function refusalOf(reason: string): string {
+function refusalOf(reason: string): string {
   return `${reason} This client cannot ask a person. Do not try again; tell the user, who can use a client with elicitation or change "approval" of this server in the configuration.`;
 }
 

@@ -7,7 +7,7 @@ import { withKnownTools, readCapabilities } from "../src/capability/capability-w
 import type { Plan } from "../../../src/turn/plan.ts";
 import { variableCapability } from "../src/capability/variable-capability.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { wrapRuntimeTools, wrapTools } from "../../../src/tool/tool-call.ts";
+import { wrapTools } from "../../../src/tool/tool-call.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { checkedPlan, planRun, runRecord } from "../../../test/support/plan-runs.ts";
 
@@ -39,7 +39,7 @@ class Workflows {
     if (plan === undefined) throw new Error(JSON.stringify(findings));
     const owner = "run_1";
     const options = { store, syntaxes: plan.syntaxes, owner };
-    const own = await wrapRuntimeTools(variableCapability, options);
+    const own = await wrapTools(variableCapability, options);
     const shown = Object.fromEntries(Array.from(own, ([name, { shown }]) => [name, shown]));
     const tools = { ...this.#tools, ...shown };
     const known = await withKnownTools(plan, tools);

@@ -6,7 +6,7 @@ import type { Plan } from "../../../src/turn/plan.ts";
 import { promptTool, planFromTemplate } from "../src/template/templates.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variables.ts";
-import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
+import { wrapTools } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import { prepareOutcome } from "../../plans/src/run/run-outcome.ts";
 import type { Json } from "../../../src/value/json.ts";
@@ -88,7 +88,7 @@ export class TemplateRuns {
       isKnown: () => true,
     });
     const { untrusted, taint } = this.#setting;
-    const tools = await wrapRuntimeTools([tool], {
+    const tools = await wrapTools([tool], {
       store,
       owner: record.id,
       ...(untrusted === undefined ? {} : { untrusted }),

@@ -5,7 +5,7 @@ import { variableCapability } from "../src/capability/variable-capability.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variables.ts";
 import { saveTargetIn } from "../../../src/tool/save-target.ts";
-import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
+import { wrapTools } from "../../../src/tool/tool-call.ts";
 import type { CallOptions, RunScope, Saved } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { stores } from "../../../test/support/runtime-tool-context.ts";
@@ -41,7 +41,7 @@ class Session {
 
   async attempt(action: string, input: Json, saveTo?: string) {
     const options = { store: this.store, syntaxes: ["mustache"] } as const;
-    const tools = await wrapRuntimeTools(variableCapability, options);
+    const tools = await wrapTools(variableCapability, options);
     const tool = tools.get(`variable_${action}`);
     if (tool === undefined) throw new Error(`There is no ${action}.`);
     const calling: CallOptions = {

@@ -27,11 +27,8 @@ export function exportStore(store: VariableStore, id: string): ReadableStream<Ui
 }
 
 export function conflictIn(what: "conversation" | "variables"): ByrefError {
-  return new ByrefError("conflict", `The ${what} ${CHANGED}`);
+  return new ByrefError("conflict", `The ${what} changed in the meantime; try again.`);
 }
-
-/** The end of the message of an export that was cut off by a change. */
-export const CHANGED = "changed in the meantime; try again.";
 
 /** The records of all variables and names of a store, created while they are read. Secrets have no value. */
 export async function* variableRecords(store: VariableStore): AsyncGenerator<TransferRecord> {

@@ -125,11 +125,10 @@ export function queryProcess(file: string, cpuMs: number = limits.queryCpuMs): (
     const child = (running ??= start());
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const onMessage = (reply: EngineReply) => {
-      if (reply.isLast === true) forget(child);
       if ("error" in reply) reject(new Error(reply.error));
       else resolve(reply.output);
     };
-    // Killed by the system, mostly because of its memory.
+    // Killed: it took too long, or too much memory.
     const onExit = (_: number | null, signal: string | null) => {
       if (call.method === "run" && signal !== null) resolve(TOO_LONG);
       else reject(new Error("The process of queries has ended. Try again."));
@@ -173,8 +172,4 @@ export interface EngineCall {
   readonly input?: readonly unknown[];
 }
 
-/** `isLast`: the process ends, because the call took too long. */
-export type EngineReply = { readonly isLast?: boolean } & (
-  | { readonly output: unknown }
-  | { readonly error: string }
-);
+export type EngineReply = { readonly output: unknown } | { readonly error: string };

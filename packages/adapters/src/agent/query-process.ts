@@ -1,68 +1,64 @@
 /**
- * The process of `node-query-engine.ts`, which may be killed at any time. SQLite runs in a thread, so that the
- * process can end a query, and ends with the program that started it.
+ * The process of `node-query-engine.ts`, which may be killed at any time. SQLite holds its first thread, so another one
+ * ends the process when a call takes too long, or when the program that started it is gone.
  */
 import { fileURLToPath } from "node:url";
-import { isMainThread, parentPort, Worker } from "node:worker_threads";
+import { isMainThread, Worker, workerData } from "node:worker_threads";
 import * as limits from "../../../../src/limits.ts";
-import { callEngine, type QueryEngine, TOO_LONG } from "../../../query/src/query-engine.ts";
+import { callEngine, type QueryEngine } from "../../../query/src/query-engine.ts";
 import { type EngineCall, type EngineReply, inProcessEngine } from "./node-query-engine.ts";
-
-/* oxlint-disable unicorn/require-post-message-target-origin -- a thread has no origin. */
 
 const WATCH_MS = 100;
 /** On a busy machine a call also ends after this many times its CPU time. */
 const BUSY_FACTOR = 3;
 
-if (isMainThread) passCalls();
-else runCalls();
+/** The number of the call that runs, shared by the threads; 0 if none does. */
+type Running = Int32Array<SharedArrayBuffer>;
 
-function passCalls(): void {
-  const maximum = Number(process.argv[2]);
-  const thread = new Worker(fileURLToPath(import.meta.url));
-  let idle: NodeJS.Timeout | undefined;
-  let watch: NodeJS.Timeout | undefined;
-  process.on("message", (call: EngineCall) => {
-    clearTimeout(idle);
-    idle = setTimeout(end, limits.idleMs);
-    thread.postMessage(call);
-    if (call.method === undefined) return;
-    const before = process.cpuUsage();
-    const started = performance.now();
-    watch = setInterval(() => {
-      const { user, system } = process.cpuUsage(before);
-      const isLate = performance.now() - started > maximum * BUSY_FACTOR;
-      if ((user + system) / 1_000 < maximum && !isLate) return;
-      clearInterval(watch);
-      const answer = call.method === "run" ? { output: TOO_LONG } : { error: "It took too long." };
-      process.send?.({ ...answer, isLast: true } satisfies EngineReply, end);
-    }, WATCH_MS);
-  });
-  thread.on("message", (reply: unknown) => {
-    clearInterval(watch);
-    process.send?.(reply);
-  });
-  thread.on("error", end);
-  process.on("disconnect", end);
-}
-
-/** `process.exit` waits for the thread, which SQLite may hold for hours. */
-function end(): void {
-  process.kill(process.pid, "SIGKILL");
-}
+if (isMainThread) runCalls();
+else watch(workerData as Running, Number(process.argv[2]));
 
 function runCalls(): void {
   const engines = new Map<number, QueryEngine>();
-  parentPort?.on("message", ({ engine: number, method, input = [] }: EngineCall) => {
+  const running: Running = new Int32Array(new SharedArrayBuffer(4));
+  const argv = process.argv.slice(2);
+  new Worker(fileURLToPath(import.meta.url), { workerData: running, argv }).unref();
+  let calls = 0;
+  let idle: NodeJS.Timeout | undefined;
+  process.on("disconnect", () => process.exit());
+  process.on("message", async ({ engine: number, method, input = [] }: EngineCall) => {
+    clearTimeout(idle);
+    idle = setTimeout(() => process.exit(), limits.idleMs);
     if (method === undefined) {
       engines.delete(number);
       return;
     }
     const engine = engines.get(number) ?? inProcessEngine();
     engines.set(number, engine);
-    callEngine(engine, method, input).then(
-      (output) => parentPort?.postMessage({ output } satisfies EngineReply),
-      (error: unknown) => parentPort?.postMessage({ error: String(error) } satisfies EngineReply),
+    running[0] = ++calls;
+    const reply = await callEngine(engine, method, input).then(
+      (output) => ({ output }),
+      (error: unknown) => ({ error: String(error) }),
     );
+    running[0] = 0;
+    process.send?.(reply satisfies EngineReply);
   });
+}
+
+function watch(running: Running, cpuMs: number): void {
+  const parent = process.ppid;
+  let call = 0;
+  let cpu = process.cpuUsage();
+  let startMs = performance.now();
+  setInterval(() => {
+    if (running[0] !== call) {
+      call = running[0] ?? 0;
+      cpu = process.cpuUsage();
+      startMs = performance.now();
+    }
+    const { user, system } = process.cpuUsage(cpu);
+    const isLate = performance.now() - startMs > cpuMs * BUSY_FACTOR;
+    const isOver = call !== 0 && ((user + system) / 1_000 >= cpuMs || isLate);
+    if (isOver || process.ppid !== parent) process.kill(process.pid, "SIGKILL");
+  }, WATCH_MS);
 }

@@ -1,14 +1,7 @@
-import type { JSONSchema7, Tool } from "ai";
+import type { Tool } from "ai";
 import type { QueryDatabases } from "../../../query/src/query-databases.ts";
 import { queryTools } from "../../../query/src/query-tools.ts";
-import {
-  ownTools,
-  toolInputs,
-  shownSchemas,
-  type wraps,
-  toolCalls,
-  type runtimeTools,
-} from "../../../../src/internal-tool.ts";
+import { ownTools, type wraps, type runtimeTools } from "../../../../src/internal-tool.ts";
 import { json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import { nodeQueryDatabases } from "./node-query-engine.ts";
@@ -56,7 +49,8 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
 const databasesOf = perStore(nodeQueryDatabases);
 
 function toolOf(tool: runtimeTools.RuntimeTool, options: wraps.WrapOptions): wraps.AnyTool {
-  const own = new VariableTool(tool, options);
+  const { name, description, inputSchema } = tool;
+  const own = new OwnTool(name, { description, inputSchema } as wraps.AnyTool, options, tool);
   const wrapped = Object.assign(wrap(own, false), { [VARIABLE_TOOL]: true });
   if (tool.toModelOutput === undefined) return wrapped;
   const toModelOutput: Tool<Json, Json>["toModelOutput"] = async (given) =>
@@ -65,26 +59,4 @@ function toolOf(tool: runtimeTools.RuntimeTool, options: wraps.WrapOptions): wra
       value: json.plainJson(given.output),
     };
   return { ...wrapped, toModelOutput } as wraps.AnyTool;
-}
-
-/** A tool of the runtime, as a tool of the AI SDK. */
-class VariableTool extends OwnTool {
-  readonly #runtime: runtimeTools.RuntimeTool;
-
-  constructor(tool: runtimeTools.RuntimeTool, options: wraps.WrapOptions) {
-    const { name, description, inputSchema } = tool;
-    super(name, { description, inputSchema } as wraps.AnyTool, options);
-    this.#runtime = tool;
-  }
-
-  override get shownSchema(): JSONSchema7 | PromiseLike<JSONSchema7> {
-    const schema = toolInputs.jsonSchemaNow(this.tool);
-    return schema === undefined
-      ? super.shownSchema
-      : shownSchemas.runtimeToolSchema(schema, this.#runtime);
-  }
-
-  protected override wrap(): Promise<wraps.WrappedTool> {
-    return toolCalls.wrapRuntimeTool(this.#runtime, this.options);
-  }
 }

@@ -17,6 +17,7 @@ import {
   policies,
   type wraps,
   toolCalls,
+  type runtimeTools,
 } from "../../../../src/internal-tool.ts";
 import { json, Recent, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Handle, Policy, ShownValue } from "../../../../src/runtime.ts";
@@ -449,17 +450,24 @@ export const noGuarded: Policy = ({ tool, references }) => {
 /** The options that the SDK passes with a tool call. There is no signal when the SDK evaluates an approval. */
 export type Call = ToolExecutionOptions<unknown>;
 
-/** A tool of the AI SDK that runs in this process. */
+/** A tool of the AI SDK that runs in this process; `runtime`: one of the runtime's own. */
 export class OwnTool {
   readonly name: string;
   readonly tool: wraps.AnyTool;
   readonly options: WrapOptions;
+  readonly #runtime: runtimeTools.RuntimeTool | undefined;
   #wrapped: Promise<wraps.WrappedTool> | undefined;
 
-  constructor(name: string, tool: wraps.AnyTool, options: WrapOptions) {
+  constructor(
+    name: string,
+    tool: wraps.AnyTool,
+    options: WrapOptions,
+    runtime?: runtimeTools.RuntimeTool,
+  ) {
     this.name = name;
     this.tool = tool;
     this.options = options;
+    this.#runtime = runtime;
   }
 
   /** False for a tool that a provider or the client executes. */
@@ -478,17 +486,11 @@ export class OwnTool {
 
   /** The wrapped tool. A provider-defined tool that the application executes is wrapped like any other. */
   get wrapped(): Promise<wraps.WrappedTool> {
-    this.#wrapped ??= this.wrap();
+    this.#wrapped ??=
+      this.#runtime === undefined
+        ? toolCalls.wrapTool(this.name, this.tool, this.options)
+        : toolCalls.wrapRuntimeTool(this.#runtime, this.options);
     return this.#wrapped;
-  }
-
-  protected wrap(): Promise<wraps.WrappedTool> {
-    // The same tool without its type.
-    return toolCalls.wrapTool(
-      this.name,
-      { ...this.tool, type: undefined } as wraps.AnyTool,
-      this.options,
-    );
   }
 
   /**
@@ -497,16 +499,15 @@ export class OwnTool {
    */
   get shownSchema(): JSONSchema7 | PromiseLike<JSONSchema7> {
     if (this.tool.type === "provider") return asSchema(this.tool.inputSchema).jsonSchema;
-    const schema = toolInputs.jsonSchemaNow(this.tool);
-    return schema === undefined ? this.#schemaLater() : this.#shownAs(schema);
-  }
-
-  async #schemaLater(): Promise<JSONSchema7> {
-    return this.#shownAs(await toolInputs.jsonSchemaOf(this.tool, this.name));
+    const schema = toolInputs.jsonSchemaOf(this.tool, this.name);
+    const shownAs = (one: JSONSchema7) => this.#shownAs(one);
+    return schema instanceof Promise ? schema.then(shownAs) : shownAs(schema);
   }
 
   #shownAs(schema: JSONSchema7): JSONSchema7 {
-    return shownSchemas.shownSchema(this, schema).schema;
+    return this.#runtime === undefined
+      ? shownSchemas.shownSchema(this, schema).schema
+      : shownSchemas.runtimeToolSchema(schema, this.#runtime);
   }
 
   /**

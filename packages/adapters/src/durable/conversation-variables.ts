@@ -21,7 +21,6 @@ import {
 import { type VariableToolName, variableTools } from "../agent/variable-tools.ts";
 import { type WithVariables, wrapTools } from "../agent/wrap-tools.ts";
 import { remoteEngine, type QueryEngine } from "../../../query/src/query-engine.ts";
-import { codeOf, messageOf } from "../../../../src/errors.ts";
 import { AUTHORITIES, type Authority, QueryDatabases } from "../../../query/src/query-databases.ts";
 import { DurableSql, R2Blobs } from "../../../../src/internal-edge.ts";
 import {
@@ -34,7 +33,7 @@ import {
 } from "../../../../src/internal.ts";
 import type { wraps } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
-import { CHANGED, exportStore } from "../../../transfer/src/variable-records.ts";
+import { exportStore } from "../../../transfer/src/variable-records.ts";
 import { shownTexts } from "./shown-texts.ts";
 import { CLEAR_AFTER_MS, stagedImport } from "./staged-import.ts";
 import { ownAlarm, type SchedulingAgent, scheduledSweep } from "./sweep-alarm.ts";
@@ -119,8 +118,8 @@ export interface ConversationVariables {
    */
   import(file: ReadableStream<Uint8Array>): Promise<void>;
   /**
-   * Copies all variables: `into` imports the file in another object. Repeats that while they change, three
-   * times at most.
+   * Copies all variables: `into` imports the file in another object. Rejects with its error, `conflict` if a variable
+   * changes meanwhile: nothing is imported then.
    */
   fork<Result>(into: (file: ReadableStream<Uint8Array>) => PromiseLike<Result>): Promise<Result>;
 }
@@ -190,17 +189,7 @@ export function conversationVariables(
       await imports.run(file, store);
       await arm();
     },
-    async fork(into) {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await into(variables.export());
-        } catch (error) {
-          // An error that another object has sent has no `code`.
-          const isConflict = codeOf(error) === "conflict" || messageOf(error).endsWith(CHANGED);
-          if (tries === MAX_TRIES || !isConflict) throw error;
-        }
-      }
-    },
+    fork: async (into) => into(variables.export()),
   };
   const { agent, alarm } = options;
   const shared = agent && scheduledSweep(agent, () => variables.sweep());
@@ -263,9 +252,6 @@ function storeWith(
 const PREFIX = "byref_";
 
 const EVICTIONS = 500;
-
-/** Copies of variables that change meanwhile. */
-const MAX_TRIES = 3;
 
 /** The tables of `migrations.ts` and of the stores, those of earlier versions included. */
 const TABLES =

@@ -85,34 +85,18 @@ const CALLBACK = "sweepByrefVariables";
 
 /** A sweep in the scheduler of the Agents SDK: one schedule at a time. */
 export function scheduledSweep(agent: SchedulingAgent, sweep: () => Promise<void>): SetAlarm {
-  let next: { readonly id: string; readonly timeMs: number } | undefined;
-  /** False until this life of the object knows what an earlier one has scheduled. */
-  let isKnown = false;
-  const onSchedule = async () => {
-    // The schedule that calls this is over, although the SDK still lists it.
-    isKnown = true;
-    next = undefined;
-    await sweep();
-  };
-  Object.defineProperty(agent, CALLBACK, { value: onSchedule, configurable: true });
+  Object.defineProperty(agent, CALLBACK, { value: sweep, configurable: true });
   return oneByOne(async (dueMs) => {
     if (dueMs === Infinity) return;
-    if (!isKnown) next = await scheduledBefore(agent);
-    isKnown = true;
     // The SDK rounds down to whole seconds, and would call before anything is due.
     const timeMs = Math.ceil(dueMs / 1_000) * 1_000;
-    const before = next;
-    if (before !== undefined && before.timeMs <= timeMs) return;
-    const { id } = await agent.schedule(new Date(timeMs), CALLBACK);
-    next = { id, timeMs };
-    if (before !== undefined) await agent.cancelSchedule(before.id);
+    const all = await agent.listSchedules();
+    // A schedule that calls `sweep` now is over, although the SDK still lists it.
+    const ours = all.filter(
+      ({ callback, time }) => callback === CALLBACK && time * 1_000 > Date.now(),
+    );
+    if (ours.some(({ time }) => time * 1_000 <= timeMs)) return;
+    await agent.schedule(new Date(timeMs), CALLBACK);
+    for (const { id } of ours) await agent.cancelSchedule(id);
   });
-}
-
-async function scheduledBefore(agent: SchedulingAgent) {
-  const all = await agent.listSchedules();
-  const ours = all
-    .filter(({ callback, time }) => callback === CALLBACK && time * 1_000 > Date.now())
-    .map(({ id, time }) => ({ id, timeMs: time * 1_000 }));
-  return ours.toSorted((one, other) => one.timeMs - other.timeMs)[0];
 }

@@ -24,6 +24,7 @@ import { json, MemoryStore, Recent, type VariableStore } from "../../../../src/i
 import { policies, type wraps } from "../../../../src/internal-tool.ts";
 import { jsonSchema, type JSONSchema7, type ModelMessage } from "ai";
 import { withAnswerParts } from "../agent/expand-answer.ts";
+import * as limits from "../../../../src/limits.ts";
 import { allOf, type Naming } from "../../../../src/runtime.ts";
 
 /** A call that waits for a person's approval, or that its tool has suspended. */
@@ -170,7 +171,8 @@ const READ_BY_MODELS = /^agent-|^updateWorkingMemory$/u;
 
 /**
  * Calls that the client executes. It receives the resolved input, and sends it back with its result: the
- * model is shown what it wrote. The oldest are forgotten.
+ * model is shown what it wrote. The oldest are forgotten. Some models give calls of other turns and threads the same id
+ * (vllm-project/vllm#50295), so that a call is known by its input, too.
  */
 export class ClientCalls {
   readonly #written = new Recent<{ readonly input: unknown }>();
@@ -186,7 +188,7 @@ export class ClientCalls {
     const call = { toolCallId: String(toolCallId), messages: [], context: {} };
     const prepared = await tool.prepare(args, call as unknown as Call);
     if (prepared.kind === "ready" && prepared.approval === undefined) {
-      this.#written.set(call.toolCallId, { input: args });
+      this.#written.set(keyOf(call.toolCallId, prepared.input), { input: args });
       return [{ ...chunk, payload: { ...chunk.payload, args: prepared.input } }];
     }
     const error =
@@ -200,9 +202,18 @@ export class ClientCalls {
   /** Returns the messages with the inputs as the model wrote them. */
   asWritten(messages: readonly ModelMessage[]): ModelMessage[] {
     return withAnswerParts(messages, (part) =>
-      part.type === "tool-call" ? { ...part, ...this.#written.get(part.toolCallId) } : part,
+      part.type === "tool-call"
+        ? { ...part, ...this.#written.get(keyOf(part.toolCallId, part.input)) }
+        : part,
     );
   }
+}
+
+/** The start of a long input: keys stay in memory. The same for inputs whose keys are in another order. */
+function keyOf(toolCallId: string, input: unknown): string {
+  // A history has JSON.
+  const text = json.canonicalJson((input ?? null) as json.Json);
+  return `${toolCallId} ${text.length} ${text.slice(0, limits.maxShownResultChars)}`;
 }
 
 /** Keys that Mastra adds to an input. The model does not write them. */

@@ -6,9 +6,6 @@ import {
   ToolLoopAgent,
   type ToolSet,
   type ToolResultPart,
-  dynamicTool,
-  type InferToolInput,
-  type InferToolOutput,
   type InferUITools,
 } from "ai";
 import { describe, expect, it, expectTypeOf } from "vitest";
@@ -201,7 +198,6 @@ it("wrapTools and wrapToolApproval, without an agent run in generateText what a 
 const value = { found: 1 };
 const policies = { look: { trusted: false } };
 it.each<[string, ToolResultPart["output"], object, boolean]>([
-  ["of a trusted tool", { type: "json", value: { $var: "x", value } }, {}, false],
   ["with the mark", { type: "json", value: { $var: "x", value, untrusted: true } }, {}, true],
   ["as text with the mark", { type: "text", value: "$x, untrusted: a" }, {}, true],
   ["as text without it", { type: "text", value: "$x: a, untrusted: b" }, {}, false],
@@ -276,34 +272,18 @@ it("keeps the types of inputs and outputs", () => {
       inputSchema: z.object({ query: z.string(), limit: z.number().optional() }),
       execute: () => ({ hits: 3 }),
     }),
-    stream: tool({
-      inputSchema: z.object({}),
-      async *execute() {
-        yield "a" as const;
-      },
-    }),
     ask: tool({ inputSchema: z.object({ what: z.string() }), outputSchema: z.string() }),
-    any: dynamicTool({ inputSchema: z.object({}), execute: () => 1 }),
   };
   const wrapped = wrapTools(tools, { store: new MemoryStore() });
-  type Wrapped = typeof wrapped;
-  expectTypeOf<InferToolInput<Wrapped["find"]>>().toEqualTypeOf<{
+  type InClient = InferUITools<typeof wrapped>["find"];
+  expectTypeOf<InClient["input"]>().toEqualTypeOf<{
     query: string;
     limit?: number | undefined;
   }>();
-  expectTypeOf<InferToolOutput<Wrapped["find"]>>().toEqualTypeOf<
-    VariableOutput<{ hits: number }>
-  >();
-  expectTypeOf<InferToolOutput<Wrapped["stream"]>>().toEqualTypeOf<VariableOutput<"a">>();
-  expectTypeOf<Wrapped["ask"]>().toEqualTypeOf<(typeof tools)["ask"]>();
-  expectTypeOf<InferToolInput<Wrapped["any"]>>().toEqualTypeOf<unknown>();
-  expectTypeOf(wrapped).toExtend<ToolSet>();
-
-  const agent = new ToolLoopAgent({ model: scriptedModel([]), tools: wrapped });
-  type InClient = InferUITools<Wrapped>["find"];
   expectTypeOf<InClient["output"]>().toEqualTypeOf<VariableOutput<{ hits: number }>>();
+  expectTypeOf<(typeof wrapped)["ask"]>().toEqualTypeOf<(typeof tools)["ask"]>();
+  const agent = new ToolLoopAgent({ model: scriptedModel([]), tools: wrapped });
   type Result = Awaited<ReturnType<typeof agent.generate>>;
   type Found = Extract<Result["staticToolResults"][number], { toolName: "find" }>;
-  expectTypeOf<Found["input"]["query"]>().toEqualTypeOf<string>();
   expectTypeOf<Found["output"]>().toEqualTypeOf<VariableOutput<{ hits: number }>>();
 });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { scheduledSweep, type SchedulingAgent } from "../../src/durable/sweep-alarm.ts";
+import { ownAlarm, scheduledSweep, type SchedulingAgent } from "../../src/durable/sweep-alarm.ts";
+import { NodeSql } from "../../../../test/support/node-sql.ts";
 
 interface Schedule {
   readonly id: string;
@@ -79,8 +80,25 @@ describe("a sweep in the scheduler of the Agents SDK", () => {
     // The scheduler wakes the object.
     const setAlarm = scheduledSweep(agent, sweep);
     sweep.mockImplementationOnce(() => setAlarm(nowMs + 180_000));
+    vi.useFakeTimers({ toFake: ["Date"], now: nowMs + 90_000 });
     await agent.ring();
     expect(sweep).toHaveBeenCalledOnce();
     expect(agent.times).toEqual([nowMs + 180_000]);
   });
+});
+
+it("an alarm that the object has set itself is set again after those for its variables", async () => {
+  const nowMs = Date.now();
+  let armedMs: number | null = nowMs + 900_000;
+  const storage = {
+    getAlarm: async () => armedMs,
+    setAlarm: async (timeMs: number | Date) => void (armedMs = Number(timeMs)),
+  };
+  const sql = new NodeSql();
+  await ownAlarm(storage, sql, "byref_")(nowMs + 60_000);
+  expect(armedMs).toBe(nowMs + 60_000);
+  // It has fired, and nothing else is due.
+  armedMs = null;
+  await ownAlarm(storage, sql, "byref_")(Infinity);
+  expect(armedMs).toBe(nowMs + 900_000);
 });

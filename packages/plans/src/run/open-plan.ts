@@ -163,7 +163,7 @@ export async function toolsOf(
   };
   const own = planFormat.own?.tools(resources) ?? [];
   const plain = Object.fromEntries(own.map(({ name, inputSchema }) => [name, { inputSchema }]));
-  const wrapped = await toolCalls.wrapRuntimeTools(run === undefined ? [] : own, wrap);
+  const wrapped = await toolCalls.wrapTools(run === undefined ? [] : own, wrap);
   const about = { toolNames: Object.keys(toolbox.plain), hasFiles: files !== undefined };
   const effectsOf = (name: string) => toolbox.effectsOf(name);
   return {
