@@ -127,6 +127,15 @@ export function missing({ name }: Reference, store: Variables, work = new Lookup
 
 const MAX_NEWEST = 5;
 
+/**
+ * Says which variables there are, newest first, for a model that wrote a name unlike all of them. Guarded ones
+ * and bytes are left out, because they cannot be read.
+ */
+export function newestNames(store: Variables): string {
+  const shown = newestVisible(store).map(({ name, type }) => `$${name} (${type})`);
+  return shown.length === 0 ? "" : ` There are ${shown.join(", ")}.`;
+}
+
 /** Returns the newest variables that a model may read, newest first. */
 export function newestVisible(store: Variables): readonly VariableInfo[] {
   const newest = store.list({ last: 4 * MAX_NEWEST }).toReversed();

@@ -69,6 +69,7 @@ import {
   digestOf,
   jsonSchemaOf,
   KeptInput,
+  misfitHint,
   withNumbers,
   withoutQuotes,
 } from "./tool-input.ts";
@@ -413,8 +414,9 @@ async function agentInput(
   const { value, unresolved } = resolved;
   if (references.values.length === 0) kept.value = value;
   const isReadonly = options.readonlyTools?.includes(name) ?? false;
+  const hint = () => misfitHint({ written, value, unresolved }, options);
   const given = withNumbers(value, schema, policies?.[name]?.numbers);
-  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly });
+  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
   return { ...resolved, checked };
 }
 

@@ -19,15 +19,21 @@ import {
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { ByrefError, messageOf } from "../errors.ts";
+import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
+import { wholeReference } from "../reference/reference.ts";
+import type { Resolution } from "../reference/resolve.ts";
+import { pickSyntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
 import { toHex } from "../value/encoding.ts";
 import { requireJson } from "../value/require-json.ts";
+import { shapeOf } from "../value/shape.ts";
 import { mapScalars, typesAt, typesIn } from "./json-schema.ts";
 import { Labels } from "../store/labels.ts";
 import { automaticBase } from "../store/names.ts";
 import type { Failed, ToolPolicy } from "./policy.ts";
+import { newestNames } from "./store-lookup.ts";
 import { isShort } from "./tool-output.ts";
 import type { CallOptions, WrapOptions } from "./wrapped-tool.ts";
 
@@ -37,6 +43,8 @@ const MAX_ISSUE_CHARS = 200;
 interface CheckOptions {
   readonly unresolved: readonly Unresolved[];
   readonly readonly: boolean;
+  /** Returns what else a model needs to correct an input that does not fit. */
+  readonly hint?: () => string;
 }
 
 /**
@@ -55,7 +63,8 @@ export async function checkInput(
   if (result.success) return options.readonly ? result.value : thawed(result.value);
   const issues = issuesIn(result.error);
   const notes = options.unresolved.map(({ message }) => ` ${message ?? ""}`).join("");
-  throw new ByrefError("invalid_tool_input", `The input does not fit the tool: ${issues}${notes}`, {
+  const hint = `${notes}${options.hint?.() ?? ""}`;
+  throw new ByrefError("invalid_tool_input", `The input does not fit the tool: ${issues}${hint}`, {
     unresolved: options.unresolved,
   });
 }
@@ -93,6 +102,40 @@ export function issuesOf(error: unknown): readonly Issue[] {
 function issueListIn(error: unknown): readonly unknown[] | undefined {
   if (Array.isArray(error)) return error;
   return isObject(error) && Array.isArray(error.issues) ? error.issues : undefined;
+}
+
+/** An input that does not fit the tool's schema. */
+export interface Misfit extends Resolution {
+  /** The input as the model wrote it. */
+  readonly written: Json;
+}
+
+const MAX_HINTS = 3;
+
+/**
+ * Says what the references of such an input are, so that a model can write the right one: which variables
+ * exist, if the names are unlike all of them, and the shapes of values that it may see.
+ */
+export function misfitHint(
+  { written, value, unresolved }: Misfit,
+  { store, syntaxes }: Pick<WrapOptions, "store" | "syntaxes">,
+): string {
+  const isLost =
+    unresolved.some(({ code }) => code === "variable_not_found") &&
+    unresolved.every(({ near }) => near === undefined);
+  const names = isLost ? newestNames(store) : "";
+  if (!isJsonObject(written) || !isJsonObject(value)) return names;
+  const picked = pickSyntaxes(syntaxes);
+  const shapes = Object.entries(written).flatMap(([key, text]) => {
+    const part = value[key];
+    if (typeof text !== "string" || part === undefined || part === text) return [];
+    const reference = wholeReference(text, picked)?.reference;
+    const info = reference === undefined ? undefined : store.info(reference.name);
+    if (info?.visibility !== "model" || !info.trusted || info.type === "bytes") return [];
+    const shape = reference?.path.length === 0 ? info.shape : shapeOf(part);
+    return [` ${text} is ${clip(shape, limits.maxListedShapeChars)}.`];
+  });
+  return `${names}${shapes.slice(0, MAX_HINTS).join("")}`;
 }
 
 /**

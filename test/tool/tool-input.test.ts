@@ -1,7 +1,13 @@
 import { jsonSchema, type ToolSet, dynamicTool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { checkInput, issuesOf, jsonSchemaOf, digestOf } from "../../src/tool/tool-input.ts";
+import {
+  checkInput,
+  issuesOf,
+  jsonSchemaOf,
+  misfitHint,
+  digestOf,
+} from "../../src/tool/tool-input.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { deepFreeze, type Json } from "../../src/value/json.ts";
 import { Conversation } from "../support/turn.ts";
@@ -117,6 +123,23 @@ it("a tool whose schema has no JSON Schema ends the turn with its own error code
     message: expect.stringContaining("list_orders"),
   });
 });
+
+const orders = [{ id: "a", total: 1 }];
+
+it.each<[string, Parameters<MemoryStore["save"]>[0], string]>([
+  ["shown", { value: orders }, " $orders is {id: string, total: number}[]."],
+  ["sealed", { value: orders, visibility: "sealed" }, ""],
+  ["secret", { value: orders, visibility: "secret" }, ""],
+  ["untrusted", { value: orders, trusted: false }, ""],
+])(
+  "an input that does not fit is refused with the shape of %s values: %j",
+  async (_, own, hint) => {
+    const store = new MemoryStore();
+    await store.save({ ...own, name: "orders" });
+    const misfit = { written: { ids: "$orders" }, value: { ids: orders }, unresolved: [] };
+    expect(misfitHint(misfit, { store })).toBe(hint);
+  },
+);
 
 const sha = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 32);
 

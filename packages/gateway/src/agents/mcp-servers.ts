@@ -11,11 +11,11 @@ import type { Effects, ToolPolicy } from "../../../../src/runtime.ts";
 import * as limits from "../../../../src/limits.ts";
 import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
-import type { CallToolResult, PriorDiscovery, Tool } from "@modelcontextprotocol/client";
+import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
 import { ByrefError, messageOf } from "../../../../src/errors.ts";
 import { ClientOfGateway } from "../client-of-gateway.ts";
 import { fitScalars } from "../servers/fit-scalars.ts";
-import { transportInWorker } from "../servers/connecting.ts";
+import { type Greeting, transportInWorker } from "../servers/connecting.ts";
 import { type ServerResult, textOfResult, valueOfResult } from "../servers/result-value.ts";
 import { redact } from "../servers/secrets.ts";
 import { policyOf } from "../servers/server-rules.ts";
@@ -51,18 +51,17 @@ interface KnownServer {
   readonly tools: readonly McpDefinition[];
   /** What the server lists beside them. Empty if that is nothing. */
   readonly leftOut: string;
-  /** The version that it speaks. */
-  readonly prior: PriorDiscovery | undefined;
+  readonly greeting: Greeting | undefined;
   readonly freshUntil: number;
   /** 0 for a server that has answered. */
   readonly downUntil: number;
 }
 
-const STALE = { prior: undefined, freshUntil: 0 };
+const STALE = { greeting: undefined, freshUntil: 0 };
 const NOTHING_KNOWN: KnownServer = { ...STALE, tools: [], leftOut: "", downUntil: 0 };
 
 /**
- * The tools and versions of MCP servers, for the lifetime of the process. Only data is kept between turns:
+ * The tools and greetings of MCP servers, for the lifetime of the process. Only data is kept between turns:
  * sockets and sessions belong to one turn, because a Worker's requests must not share them, and
  * conversations must not share a session.
  */
@@ -114,7 +113,7 @@ export class McpDirectory {
     const learn = (news: Partial<KnownServer>) => {
       this.#known.set(key, { ...(this.#known.get(key) ?? NOTHING_KNOWN), ...news });
     };
-    const upstream = connectionTo(server, known.prior);
+    const upstream = connectionTo(server, known.greeting);
     const onStale = () => learn(STALE);
     const call: CallTool = (tool, input, stop = signal) =>
       callTool(upstream, { tool, input, signal: stop, onStale });
@@ -127,7 +126,7 @@ export class McpDirectory {
       if (leftOut !== "" && leftOut !== known.leftOut)
         this.#warn(characters.clip(`MCP server ${server.name} is used without: ${leftOut}`, 500));
       const freshUntil = this.#now() + limits.mcpFreshMs;
-      learn({ tools, leftOut, freshUntil, prior: upstream.prior, downUntil: 0 });
+      learn({ tools, leftOut, freshUntil, greeting: upstream.greeting, downUntil: 0 });
       return { ...offer, definitions: tools, isUp: true };
     } catch (error) {
       if (signal.aborted) return { ...offer, isUp: false };
@@ -157,10 +156,10 @@ type CallTool = (
 /** The connection of one turn to a server, opened by its first list or call. */
 function connectionTo(
   { name, url, headers = {} }: mcpRules.McpServer,
-  prior: PriorDiscovery | undefined,
+  greeting: Greeting | undefined,
 ): Upstream {
   const options = { open: transportInWorker, log: () => undefined, client: new ClientOfGateway() };
-  return new Upstream({ name, address: { url, headers }, rules: {} }, { ...options, prior });
+  return new Upstream({ name, address: { url, headers }, rules: {} }, { ...options, greeting });
 }
 
 /** Returns the server's tools, at most `maxMcpTools`. Rejects if the server cannot be reached. */

@@ -1,6 +1,7 @@
 import {
   type Client,
   type ConnectOptions,
+  type InitializeResult,
   isSpecType,
   type JSONRPCMessage,
   type PriorDiscovery,
@@ -34,19 +35,27 @@ interface Attempts {
   readonly isSse?: boolean;
   /** Aborted when the server is given up: no other attempt is made. */
   readonly signal: AbortSignal;
-  /** The version that it spoke on an earlier connection, so that it need not be asked. */
-  readonly prior?: PriorDiscovery | undefined;
+  /** What it said to an earlier connection. */
+  readonly greeting?: Greeting | undefined;
+}
+
+/** What a server says when it is connected, as plain data with which the next connection needs no request for it. */
+export interface Greeting {
+  readonly prior: PriorDiscovery;
+  /** Of a server of before 2026-07-28 that has no sessions. */
+  readonly initialized?: InitializeResult;
 }
 
 /** Connects a client to a server. Rejects with a sentence that says why that failed. */
 export async function connectTo(
   client: Client,
-  { open, isProgram, isSse = false, signal, prior }: Attempts,
+  { open, isProgram, isSse = false, signal, greeting }: Attempts,
 ): Promise<void> {
   const startMs = Date.now();
   let transport: Transport | undefined;
   const connect = async (options: ConnectOptions, kind?: "sse") => {
     transport = open(kind);
+    if (greeting?.initialized !== undefined) repeatGreeting(transport, greeting.initialized);
     return client.connect(transport, options);
   };
   // The library waits for the stream without a limit.
@@ -54,7 +63,7 @@ export async function connectTo(
   const end = async () => transport?.close().catch(() => undefined);
   try {
     if (isSse) return await connectBySse();
-    if (prior !== undefined) return await connect({ ...TIMING, prior });
+    if (greeting !== undefined) return await connect({ ...TIMING, prior: greeting.prior });
     await connect(TIMING)
       .catch(async (error: unknown) => {
         // An old server may fail at the request for its version. It is then asked again without that request. A network
@@ -85,6 +94,31 @@ export async function connectTo(
       ? "Its program ended without an answer; what it wrote is in the gateway's log."
       : reasonOf(error, Date.now() - startMs);
   }
+}
+
+/** Returns what the server of a connected client has said. */
+export function greetingOf(client: Client): Greeting {
+  const discover = client.getDiscoverResult();
+  if (discover !== undefined) return { prior: { kind: "modern", discover } };
+  const legacy = { prior: { kind: "legacy" } } as const;
+  const { sessionId } = client.transport ?? {};
+  const protocolVersion = client.getNegotiatedProtocolVersion();
+  const [capabilities, serverInfo] = [client.getServerCapabilities(), client.getServerVersion()];
+  if (sessionId !== undefined || !protocolVersion || !capabilities || !serverInfo) return legacy;
+  const instructions = client.getInstructions();
+  const others = json.compact({ instructions });
+  return { ...legacy, initialized: { protocolVersion, capabilities, serverInfo, ...others } };
+}
+
+/** Answers the library's greeting in the server's place: without sessions nothing depends on it. */
+function repeatGreeting(transport: Transport, result: InitializeResult): void {
+  const send = transport.send.bind(transport);
+  transport.send = async (message, options) => {
+    if (!("method" in message)) return send(message, options);
+    if (message.method === "notifications/initialized") return;
+    if (message.method !== "initialize" || !("id" in message)) return send(message, options);
+    transport.onmessage?.({ jsonrpc: "2.0", id: message.id, result });
+  };
 }
 
 const TIMING = { timeout: limits.gatewayGreetingMs };

@@ -13,13 +13,13 @@ import { json } from "../../../../src/internal.ts";
 import { redactTexts } from "./secrets.ts";
 
 /**
- * True if a server refused a request because it does not know the session any more; or, if it was not asked for its
- * version, because it has another one now. The request has not run.
+ * True if a server refused a request because it does not know the session any more; or, after a repeated greeting,
+ * because it has changed since. The request has not run.
  */
-export function isLostSession(error: unknown, isRemembered: boolean): boolean {
+export function isLostSession(error: unknown, isRepeated: boolean): boolean {
   if (!(error instanceof SdkHttpError)) return false;
   // Servers disagree about the status.
-  const isLost = error.status === 400 && (isRemembered || /session/iu.test(error.message));
+  const isLost = error.status === 400 && (isRepeated || /session/iu.test(error.message));
   return isLost || error.status === 404;
 }
 

@@ -6,7 +6,6 @@ import {
   type InputRequest,
   type InputResponse,
   LOG_LEVEL_META_KEY,
-  type PriorDiscovery,
   type Prompt,
   ProtocolError,
   ProtocolErrorCode,
@@ -35,7 +34,7 @@ import { SENT } from "../gateway-state.ts";
 import { characters, withTimeLimit } from "../../../../src/internal.ts";
 import { version } from "../../../../src/version.ts";
 import type { ServerConfiguration } from "../configuration.ts";
-import { connectTo, type LeftOut, listSieve } from "./connecting.ts";
+import { connectTo, type Greeting, greetingOf, type LeftOut, listSieve } from "./connecting.ts";
 import {
   givenError,
   isCutOff,
@@ -56,8 +55,8 @@ export interface UpstreamOptions {
   readonly client: ClientOfGateway;
   /** Resources have the addresses that the server knows. Default: the server is not asked to tell. */
   readonly onChange?: ((change: Change) => void) | undefined;
-  /** The version that it spoke on an earlier connection. */
-  readonly prior?: PriorDiscovery | undefined;
+  /** What the server said to an earlier connection. */
+  readonly greeting?: Greeting | undefined;
 }
 
 export interface UpstreamStatus {
@@ -98,7 +97,7 @@ export class Upstream {
   /** The client of the connection that requests use now. */
   #current: Client | undefined;
   /** For the first connection. */
-  #prior: PriorDiscovery | undefined;
+  #greeting: Greeting | undefined;
   /** Ends the attempts to connect, while there are any. */
   #giveUp: (() => Promise<void>) | undefined;
   #failures = 0;
@@ -123,13 +122,12 @@ export class Upstream {
     const secrets = secretsOf(server);
     this.#redact = (text) => redact(text, secrets);
     this.#why = server.problem;
-    this.#prior = options.prior;
+    this.#greeting = options.greeting;
   }
 
-  /** The version that the server speaks, for another connection. Undefined without a connection. */
-  get prior(): PriorDiscovery | undefined {
-    const discover = this.#current?.getDiscoverResult();
-    return this.#current && (discover ? { kind: "modern", discover } : { kind: "legacy" });
+  /** What the server has said, for another connection. Undefined without a connection. */
+  get greeting(): Greeting | undefined {
+    return this.#current && greetingOf(this.#current);
   }
 
   get isClosed(): boolean {
@@ -337,9 +335,9 @@ export class Upstream {
       },
     );
     this.#listen(client, capabilities);
-    const prior = this.#prior;
+    const greeting = this.#greeting;
     const isProgram = "command" in address;
-    await connectTo(client, { open, isProgram, isSse, signal: stop.signal, prior });
+    await connectTo(client, { open, isProgram, isSse, signal: stop.signal, greeting });
     if (this.#giveUp === giveUp) this.#giveUp = undefined;
     keepReceivedErrors(client.transport);
     client.onclose = () => this.#closed(client);
@@ -397,7 +395,7 @@ export class Upstream {
     why: string,
     pauseMs = Math.min(1_000 * 2 ** this.#failures++, limits.gatewayRetryMs),
   ): void {
-    this.#client = this.#current = this.#giveUp = this.#prior = undefined;
+    this.#client = this.#current = this.#giveUp = this.#greeting = undefined;
     this.#retryAt = Date.now() + pauseMs;
     if (this.#why === undefined && !this.#isClosed)
       this.#options.log(`Server ${this.server.name}: ${why}`);
@@ -433,7 +431,7 @@ export class Upstream {
     try {
       return await ask(client);
     } catch (error) {
-      if (!isLostSession(error, this.#prior !== undefined)) throw this.#failureOf(error, client);
+      if (!isLostSession(error, this.#greeting !== undefined)) throw this.#failureOf(error, client);
     }
     // A server that was started again, or changed, has not run the request.
     this.#forget(client);
@@ -468,7 +466,7 @@ export class Upstream {
   /** Other requests of the same connection may still be refused: they need its end as little as this one. */
   #forget(client: Client): void {
     if (client !== this.#current) return;
-    this.#client = this.#current = this.#prior = undefined;
+    this.#client = this.#current = this.#greeting = undefined;
     setTimeout(() => void end(client), limits.gatewayCloseMs);
   }
 

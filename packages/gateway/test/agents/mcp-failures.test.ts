@@ -295,13 +295,15 @@ it("a session belongs to one turn: opened by its first call, shared by the other
   await vi.waitFor(() => expect(server.sessions.size).toBe(0));
 });
 
-it("a later turn sends a server the requests that it needs", async () => {
-  const server = await start([offering("act")]);
+it.each([
+  [{}, ["tools/call"]],
+  [{ sessions: true }, ["initialize", "notifications/initialized", "tools/call"]],
+])("a later turn sends a server with %j the requests that it needs", async (options, sent) => {
+  const server = await start([offering("act")], options);
   const [directory, servers] = [new McpDirectory(), [{ name: "one", url: server.url }]];
   await run(await open(directory, servers), "act");
   server.requests.splice(0);
   await run(await open(directory, servers), "act");
-  const sent = ["initialize", "notifications/initialized", "tools/call"];
   expect(server.requests.map(({ rpc }) => rpc)).toEqual(sent);
 });
 
