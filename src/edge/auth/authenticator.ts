@@ -5,7 +5,8 @@ import { logFailure } from "../log-failure.ts";
 import type { AppEnv } from "../app-env.ts";
 import type { Operation } from "../http/endpoint.ts";
 import type { Identity } from "../../tool/identity.ts";
-import { compact, isObject } from "../../value/json.ts";
+import { compact, isJsonObject, isObject } from "../../value/json.ts";
+import { toJson } from "../../value/to-json.ts";
 import { tenantOfTicket } from "./tickets.ts";
 
 /**
@@ -62,12 +63,14 @@ async function identityOf(
   const identity = isObject(given) ? given : { tenant: given };
   const { tenant, principal, claims } = identity;
   if (!isTenant(tenant)) throw unauthorized("The authenticator accepted no tenant.");
-  if (principal === undefined && claims === undefined) return { tenant };
   if (principal !== undefined && !isTenant(principal)) {
     throw unauthorized("The principal is not a text of 1 to 256 characters.");
   }
-  if (claims !== undefined && !isObject(claims)) throw unauthorized("The claims are no object.");
-  return { tenant, ...compact({ principal, claims }) };
+  if (claims === undefined) return { tenant, ...compact({ principal }) };
+  // As of a tool's result, so that a Map or a Set of an application's own function is not empty where tools see it.
+  const facts = toJson(claims).value;
+  if (!isJsonObject(facts)) throw unauthorized("The claims are no object.");
+  return { tenant, ...compact({ principal }), claims: facts };
 }
 
 /**

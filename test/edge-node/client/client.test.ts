@@ -103,13 +103,32 @@ describe("the client", () => {
     });
   });
 
-  it("fails with bad_answer if another server answers", async () => {
-    const page = async () => new Response("<h1>Hello</h1>");
-    const found = createClient(ORIGIN, { fetch: page });
-    expect(await failureOf(found.health())).toMatchObject({ code: "bad_answer" });
-    const missing = async () => new Response("<h1>Gone</h1>", { status: 404 });
-    const failure = await failureOf(createClient(ORIGIN, { fetch: missing }).health());
-    expect(failure).toMatchObject({ code: "bad_answer", status: 404, message: "<h1>Gone</h1>" });
+  it.each([
+    [200, "<h1>Hello</h1>", "bad_answer"],
+    [404, "<h1>Gone</h1>", "bad_answer"],
+    [400, '{"code":1015}', "bad_answer"],
+    // A proxy's own code is a number; the request is made again.
+    [502, '{"code":14,"message":"upstream"}', "unavailable"],
+    [504, '{"code":"tool_timeout"}', "tool_timeout"],
+  ])("fails if another server answers %i %s, with %s", async (status, text, code) => {
+    const fetch = async () => new Response(text, { status });
+    const failure = await failureOf(createClient(ORIGIN, { fetch }).health());
+    expect(failure).toMatchObject({ code, status, message: text });
+  });
+
+  it.each([
+    ["../variables/kept", "c"],
+    ["../../c", "c"],
+    ["a/./b", "c"],
+    ["a", ".."],
+  ])("asks for nothing else with the path %s in %s (Mnexa-AI/e2a#792)", async (path, id) => {
+    await withRuntime(speaking([]).options, async (own) => {
+      const client = clientOf(own);
+      await client.conversation("c").variables.put("kept", 1);
+      const failure = await failureOf(client.conversation(id).files.delete(path));
+      expect(failure).toMatchObject({ code: "bad_path", status: 0 });
+      expect(await client.conversation("c").variables.get("kept")).toBe(1);
+    });
   });
 
   it("supports a base path, and names with any characters", async () => {

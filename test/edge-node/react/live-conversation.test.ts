@@ -142,6 +142,28 @@ it("shows the metadata of a secret, and forgets a part that nothing shows", slow
   }),
 );
 
+it("the transport's own headers are sent once, however they are written (adobe/fastly-native-promises#295)", async () => {
+  const sent: Headers[] = [];
+  const fetch: Send = async (_, { headers }) => {
+    sent.push(new Headers(headers));
+    return new Response(null, { status: 204 });
+  };
+  const headers = { "Content-Type": "application/json", Authorization: "Bearer old", "X-Own": "1" };
+  const transport = byrefTransport(ORIGIN, { fetch, headers, auth: "key" });
+  const messages = [{ id: "m", role: "user" as const, parts: [] }];
+  const about = {
+    trigger: "submit-message",
+    messageId: undefined,
+    abortSignal: undefined,
+  } as const;
+  await transport.sendMessages({ chatId: "c", messages, ...about });
+  expect(Object.fromEntries(sent[0] ?? [])).toMatchObject({
+    "content-type": "application/json",
+    authorization: "Bearer key",
+    "x-own": "1",
+  });
+});
+
 it.each(["stop", "leave"] as const)("an abort of the chat with onAbort %s", async (onAbort) => {
   const asked: string[] = [];
   const fetch: Send = async (url, { method, signal }) => {

@@ -135,8 +135,10 @@ function connectionOf(
   const own: ClientOptions = {
     ...options,
     fetch: (to, init) => {
-      const more = typeof headers === "function" ? headers() : headers;
-      return send(to, { ...init, headers: { ...more, ...(init.headers as HeaderFields) } });
+      // Else `Content-Type` and `content-type` would be sent both.
+      const more = new Headers(typeof headers === "function" ? headers() : headers);
+      const all = { ...Object.fromEntries(more), ...(init.headers as HeaderFields) };
+      return send(to, { ...init, headers: all });
     },
     retryMs: (failures) => {
       const ms = asked.abortSignal?.aborted === true ? undefined : retryMs(failures);
