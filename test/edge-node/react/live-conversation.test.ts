@@ -2,7 +2,7 @@ import { createRuntime } from "byref";
 import { expect, it, vi } from "vitest";
 import { createClient } from "../../../packages/client/src/client.ts";
 import { byrefTransport } from "../../../packages/client/src/react/byref-transport.ts";
-import { LiveConversation } from "../../../packages/client/src/react/live-conversation.ts";
+import { LiveConversation, liveOf } from "../../../packages/client/src/react/live-conversation.ts";
 import { finish, scriptedModel, text } from "byref/testing";
 import { type Send, sendTo } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
@@ -126,6 +126,27 @@ it("has each event once, however often a browser is back online", slow, async ()
     await vi.waitFor(() => expect(live.events.read().events.at(-1)?.id).toBe(40));
     expect(live.events.read().events.map(({ id }) => id)).toEqual(ids);
   });
+  vi.unstubAllGlobals();
+});
+
+it("listens to the page while something shows it, and is kept among the last 20 (matrix-org/matrix-react-sdk#3826)", () => {
+  const signals: AbortSignal[] = [];
+  vi.stubGlobal(
+    "addEventListener",
+    (...[, , { signal }]: [string, object, { signal: AbortSignal }]) => void signals.push(signal),
+  );
+  const client = createClient(ORIGIN, { fetch: () => new Promise(() => undefined) });
+  const open = (id: string) => liveOf(client.conversation(id));
+  const [shown, left] = [open("shown"), open("left")];
+  const ends = [shown, left].map(({ events }) => events.subscribe(() => undefined));
+  ends.pop()?.();
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
+  for (let other = 0; other < 18; other++) open(`${other}`);
+  expect(open("left")).toBe(left);
+  for (let other = 18; other < 38; other++) open(`${other}`);
+  expect([open("shown") === shown, open("left") === left]).toEqual([true, false]);
+  ends.pop()?.();
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   vi.unstubAllGlobals();
 });
 

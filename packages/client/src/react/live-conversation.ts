@@ -81,15 +81,15 @@ export class LiveConversation {
   #last = LAST_VARIABLES;
   #listening: AbortController | undefined;
   #closing: ReturnType<typeof setTimeout> | undefined;
+  /** Ends what the page tells it, while components use it. */
+  #watching: AbortController | undefined;
 
   constructor(conversation: ClientConversation) {
     this.#conversation = conversation;
-    page.document?.addEventListener("visibilitychange", () => this.#used());
-    page.addEventListener?.("online", () => {
-      // The old connection may be silent for a while before it counts as broken.
-      this.#close();
-      this.#used();
-    });
+  }
+
+  get isUsed(): boolean {
+    return [this.events, ...this.#loaded].some((one) => one.isUsed);
   }
 
   /** The part at the path; without a path, only the metadata. */
@@ -136,12 +136,29 @@ export class LiveConversation {
 
   /** Opens or closes the stream of events. */
   #used(): void {
-    const isUsed = [this.events, ...this.#loaded].some((one) => one.isUsed);
+    const { isUsed } = this;
+    this.#watch(isUsed);
     clearTimeout(this.#closing);
     if (!isUsed || page.document?.visibilityState === "hidden") {
       this.#closing = setTimeout(() => this.#close(), CLOSES_AFTER_MS);
     } else if (this.#listening === undefined) this.#listen();
     else for (const one of this.#loaded) one.refresh();
+  }
+
+  /** The page would keep a conversation that listens to it for as long as it is open. */
+  #watch(isUsed: boolean): void {
+    if (!isUsed) this.#watching?.abort();
+    if (isUsed === (this.#watching !== undefined)) return;
+    this.#watching = isUsed ? new AbortController() : undefined;
+    if (this.#watching === undefined) return;
+    const { signal } = this.#watching;
+    page.document?.addEventListener("visibilitychange", () => this.#used(), { signal });
+    const online = () => {
+      // The old connection may be silent for a while before it counts as broken.
+      this.#close();
+      this.#used();
+    };
+    page.addEventListener?.("online", online, { signal });
   }
 
   #close(): void {
@@ -219,14 +236,21 @@ export class LiveConversation {
 
 /** The browser's window, if there is one. */
 const page = globalThis as {
-  addEventListener?(type: "online", listener: () => void): void;
+  addEventListener?(type: "online", listener: () => void, options: Until): void;
   readonly document?: {
     readonly visibilityState: string;
-    addEventListener(type: "visibilitychange", listener: () => void): void;
+    addEventListener(type: "visibilitychange", listener: () => void, options: Until): void;
   };
 };
 
+interface Until {
+  readonly signal: AbortSignal;
+}
+
 const known = new WeakMap<object, Map<string, LiveConversation>>();
+
+/** Number of a client's conversations that are kept, so that a page shows at once what it showed before. */
+const MAX_KEPT = 20;
 
 /** Returns the same object for all objects of one client with the same id. */
 export function liveOf(conversation: ClientConversation): LiveConversation {
@@ -234,6 +258,11 @@ export function liveOf(conversation: ClientConversation): LiveConversation {
   const all = known.get(client) ?? new Map<string, LiveConversation>();
   known.set(client, all);
   const live = all.get(id) ?? new LiveConversation(conversation);
+  // The newest is the last.
+  all.delete(id);
   all.set(id, live);
+  for (const [other, { isUsed }] of all) {
+    if (all.size > MAX_KEPT && other !== id && !isUsed) all.delete(other);
+  }
   return live;
 }
