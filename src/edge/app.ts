@@ -59,18 +59,19 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
     const { headers } = context.res;
     if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
   });
+  // Before the open endpoints: pages read those, too.
+  app.use((context, next) => {
+    const origin = originsIn(context.env);
+    return origin.length === 0
+      ? next()
+      : cors({ origin, exposeHeaders: EXPOSED_HEADERS })(context, next);
+  });
   serve(true);
   const toTenant = (one: Endpoint<TenantParts>, ...before: readonly MiddlewareHandler<AppEnv>[]) =>
     app.on(one.method, [one.path], ...before, (context) => forward(context, one, directoryFor));
   for (const one of api.tenant) {
     if (one.tenantIn !== undefined) toTenant(one, auth.byPath(one.tenantIn), limitBody);
   }
-  app.use((context, next) => {
-    const { CORS_ORIGINS: origin = [] } = settingsOf(context.env);
-    return origin.length === 0
-      ? next()
-      : cors({ origin: [...origin], exposeHeaders: EXPOSED_HEADERS })(context, next);
-  });
   app.use(auth.authenticate(authenticator));
   // Hono's smallest router ignores a final slash, so a request whose client omitted a variable's name by
   // mistake would reach all variables.
@@ -101,8 +102,18 @@ const EXPOSED_HEADERS = [
   "content-range",
   "accept-ranges",
   "retry-after",
+  "www-authenticate",
   "x-byref-notes",
 ];
+
+/** None if a setting is bad: authentication says so, and `/health` needs no settings. */
+function originsIn(env: object): string[] {
+  try {
+    return [...(settingsOf(env).CORS_ORIGINS ?? [])];
+  } catch {
+    return [];
+  }
+}
 
 function nothingAt(context: Context<AppEnv>): Response {
   const { req } = context;

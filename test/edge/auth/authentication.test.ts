@@ -265,9 +265,12 @@ describe("CORS_ORIGINS", () => {
     },
   );
 
-  it("lets an allowed page read why it was refused", async () => {
+  it("lets an allowed page read why it was refused, and open endpoints (ory/hydra#2989)", async () => {
+    expect(allowed(await call("GET", "/health", { headers: { origin: APP } }))).toBe(APP);
     const response = await call("GET", await newValue(), { headers: { origin: APP } });
     expect(allowed(response)).toBe(APP);
+    const exposed = response.headers.get("access-control-expose-headers");
+    expect(exposed).toContain("www-authenticate");
     expect(response.headers.get("access-control-allow-credentials")).toBeNull();
     expect(response.headers.get("vary")?.toLowerCase()).toContain("origin");
     await problemIn(response, "unauthorized");
