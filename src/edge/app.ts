@@ -129,6 +129,8 @@ function placeOf(context: Context<AppEnv>): FailurePlace {
   return { tenant: identity?.tenant, conversation, request: `${req.method} ${routePath(context)}` };
 }
 
+const PROTOCOL = "sec-websocket-protocol";
+
 const COMMON_HEADERS = ["accept", "content-type", "traceparent"];
 
 /**
@@ -170,7 +172,11 @@ async function forward<Parts>(
   // The router of an object whose version does not have the endpoint.
   if (response.status === 404 && response.headers.get("content-type")?.startsWith("text/plain"))
     throw new ByrefError("unavailable", OLDER);
-  return mutableResponse(response);
+  const answer = mutableResponse(response);
+  // A browser closes a socket whose server takes none of the protocols that it offers.
+  const [protocol] = raw.headers.get(PROTOCOL)?.split(",") ?? [];
+  if (answer.status === 101 && protocol) answer.headers.set(PROTOCOL, protocol.trim());
+  return answer;
 }
 
 type Fetches = Pick<RemoteConversation, "fetch">;
