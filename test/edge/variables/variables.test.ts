@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
-import { call, get, namesIn, newId, objectOf, problemIn, put, json } from "../../support/edge.ts";
+import { call, get, newId, objectOf, problemIn, put, json } from "../../support/edge.ts";
 import { httpCases } from "../../support/http-cases.ts";
 import { slow } from "../../support/slow.ts";
 import { getWith, putAs, TEXT, anyBytes, NDJSON } from "../../support/values.ts";

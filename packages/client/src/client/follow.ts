@@ -109,9 +109,7 @@ export function retriesFor({ retryMs = backOff }: ClientOptions, signal: AbortSi
       // The next request throws the reason of an abort.
       await pause(ms, signal);
     },
-    reset: () => {
-      failures = 0;
-    },
+    reset: () => void (failures = 0),
   };
 }
 

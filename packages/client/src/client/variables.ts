@@ -146,10 +146,7 @@ export function bytesIn(
   };
 }
 
-function headersOf({
-  ifMatch,
-  ifNoneMatch,
-}: Partial<Record<keyof Guards, string | undefined>> = {}) {
+function headersOf({ ifMatch, ifNoneMatch }: { [N in keyof Guards]: string | undefined } = {}) {
   return { "if-match": ifMatch, "if-none-match": ifNoneMatch };
 }
 
@@ -184,8 +181,6 @@ export function filesOf({ ask, call }: Connection) {
       return ask("PUT", at(path), { query: { visibility }, ...sent });
     },
     delete: async (path: string, guards?: Guards): Promise<void> =>
-      void (await call("DELETE", at(path), {
-        headers: headersOf(guards),
-      })),
+      void (await call("DELETE", at(path), { headers: headersOf(guards) })),
   };
 }

@@ -70,14 +70,19 @@ async function opened(
 ): Promise<ReadableStream<UIMessageChunk> | null> {
   const { options, asked, request, stops } = opening;
   const { chatId, abortSignal } = asked;
-  const report = changesFor(options.onReconnect);
+  let wasLost = false;
+  const report = (isLost: boolean) => {
+    if (isLost !== wasLost) options.onReconnect?.(isLost);
+    wasLost = isLost;
+  };
   const connection = connectionOf(url, opening, report);
   const reading = new AbortController();
   let hasBegun = false;
   const leave = () => {
     // The turn of a message that was just sent is stopped when it has begun.
     if (!hasBegun && stops) return;
-    if (hasBegun && options.onAbort !== "leave") stop(connection);
+    // If that fails, the turn continues, and the messages show it.
+    if (hasBegun && options.onAbort !== "leave") connection.call("POST", "/stop").catch(() => {});
     reading.abort(abortSignal?.reason);
   };
   abortSignal?.addEventListener("abort", leave);
@@ -119,11 +124,6 @@ async function opened(
   return stream as ReadableStream<UIMessageChunk>;
 }
 
-/** Stops the turn. If that fails, the turn continues, and the messages show it. */
-function stop({ call }: Connection): void {
-  call("POST", "/stop").catch(() => undefined);
-}
-
 /** A connection to one conversation, of which the empty path is that of chats. */
 function connectionOf(
   url: string,
@@ -155,14 +155,5 @@ function connectionOf(
       report(false);
       return response;
     },
-  };
-}
-
-/** Calls the listener when the connection is lost, or back; not twice in a row with the same. */
-function changesFor(listener: ByrefTransportOptions["onReconnect"]): (isLost: boolean) => void {
-  let wasLost = false;
-  return (isLost) => {
-    if (isLost !== wasLost) listener?.(isLost);
-    wasLost = isLost;
   };
 }
