@@ -59,18 +59,19 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
     const { headers } = context.res;
     if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
   });
+  // Before the open endpoints: pages read those, too.
+  app.use((context, next) => {
+    const origin = originsIn(context.env);
+    return origin.length === 0
+      ? next()
+      : cors({ origin, exposeHeaders: EXPOSED_HEADERS })(context, next);
+  });
   serve(true);
   const toTenant = (one: Endpoint<TenantParts>, ...before: readonly MiddlewareHandler<AppEnv>[]) =>
     app.on(one.method, [one.path], ...before, (context) => forward(context, one, directoryFor));
   for (const one of api.tenant) {
     if (one.tenantIn !== undefined) toTenant(one, auth.byPath(one.tenantIn), limitBody);
   }
-  app.use((context, next) => {
-    const { CORS_ORIGINS: origin = [] } = settingsOf(context.env);
-    return origin.length === 0
-      ? next()
-      : cors({ origin: [...origin], exposeHeaders: EXPOSED_HEADERS })(context, next);
-  });
   app.use(auth.authenticate(authenticator));
   // Hono's smallest router ignores a final slash, so a request whose client omitted a variable's name by
   // mistake would reach all variables.
@@ -101,8 +102,18 @@ const EXPOSED_HEADERS = [
   "content-range",
   "accept-ranges",
   "retry-after",
+  "www-authenticate",
   "x-byref-notes",
 ];
+
+/** None if a setting is bad: authentication says so, and `/health` needs no settings. */
+function originsIn(env: object): string[] {
+  try {
+    return [...(settingsOf(env).CORS_ORIGINS ?? [])];
+  } catch {
+    return [];
+  }
+}
 
 function nothingAt(context: Context<AppEnv>): Response {
   const { req } = context;
@@ -117,6 +128,8 @@ function placeOf(context: Context<AppEnv>): FailurePlace {
   const identity: Identity | undefined = context.get("identity");
   return { tenant: identity?.tenant, conversation, request: `${req.method} ${routePath(context)}` };
 }
+
+const PROTOCOL = "sec-websocket-protocol";
 
 const COMMON_HEADERS = ["accept", "content-type", "traceparent"];
 
@@ -159,7 +172,11 @@ async function forward<Parts>(
   // The router of an object whose version does not have the endpoint.
   if (response.status === 404 && response.headers.get("content-type")?.startsWith("text/plain"))
     throw new ByrefError("unavailable", OLDER);
-  return mutableResponse(response);
+  const answer = mutableResponse(response);
+  // A browser closes a socket whose server takes none of the protocols that it offers.
+  const [protocol] = raw.headers.get(PROTOCOL)?.split(",") ?? [];
+  if (answer.status === 101 && protocol) answer.headers.set(PROTOCOL, protocol.trim());
+  return answer;
 }
 
 type Fetches = Pick<RemoteConversation, "fetch">;

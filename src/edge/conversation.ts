@@ -111,7 +111,10 @@ async function onAlarm({ context, turns }: ConversationParts): Promise<void> {
   try {
     await deletion.whenDone();
     turns.recover();
-    await watchTurns(context);
+    // The platform keeps the object meanwhile, and wakes it if its process ends.
+    const done = new AbortController();
+    await Promise.race([queue.idle(), pause(MAX_WATCH_MS, done.signal)]);
+    done.abort();
     const pauseMs = await sweepDue(context);
     // Work that is due already waits for a running turn.
     await arm(Math.max(context.data?.dueMs ?? Infinity, Date.now() + pauseMs));
@@ -120,24 +123,6 @@ async function onAlarm({ context, turns }: ConversationParts): Promise<void> {
     log(error);
     await arm(Date.now() + ALARM_RETRY_MS).catch(log);
   }
-}
-
-/** Waits for running turns: the platform keeps the object meanwhile, and wakes it if its process ends. */
-async function watchTurns(context: ConversationContext): Promise<void> {
-  const { queue } = context;
-  const untilMs = Date.now() + MAX_WATCH_MS;
-  while (queue.isRunning && Date.now() < untilMs) {
-    const done = new AbortController();
-    await Promise.race([queue.idle(), pause(TICK_MS, done.signal)]);
-    done.abort();
-    evictDue(context);
-  }
-}
-
-/** Returns false if more may be due. */
-function evictDue({ data }: ConversationContext): boolean {
-  const evicted = data?.store.evictDue(Date.now(), EVICTIONS_PER_ALARM) ?? [];
-  return evicted.length < EVICTIONS_PER_ALARM;
 }
 
 /** Sweeps due data. Returns the minimum pause before the next pass, in milliseconds. */
@@ -149,17 +134,16 @@ async function sweepDue(context: ConversationContext): Promise<number> {
     await deletion.start();
     return 0;
   }
-  const isDone = evictDue(context);
+  const evicted = data.store.evictDue(Date.now(), EVICTIONS_PER_ALARM);
   data.events.prune();
   data.events.flush();
   index.update();
   if (data.store.hasGarbage()) await data.store.sweep();
-  return isDone ? ALARM_PAUSE_MS : 0;
+  return evicted.length < EVICTIONS_PER_ALARM ? ALARM_PAUSE_MS : 0;
 }
 
 /** The platform ends an alarm after 15 minutes. */
 const MAX_WATCH_MS = 840_000;
-const TICK_MS = 20_000;
 
 /** Evictions in one pass of the alarm; the next pass follows at once and evicts the rest. */
 const EVICTIONS_PER_ALARM = 500;

@@ -16,14 +16,9 @@ const hang = tool({ inputSchema: z.object({}), execute: () => new Promise<string
 const orders = tool({ inputSchema: z.object({}), execute: () => [{ id: 1 }, { id: 2 }] });
 
 const BASE = "/conversations/c";
-const ROUTES = [
-  "",
-  "/messages",
-  "/variables",
-  "/variables/orders_1",
-  "/variables/orders_1?path=[0].id",
-];
-const OTHERS = ["/variables/orders_1/info", "/events", "/plans", "/export"];
+const VALUE = "/variables/orders_1";
+const LISTS = ["", "/messages", "/variables", "/events", "/plans", "/export"];
+const ROUTES = [...LISTS, VALUE, `${VALUE}?path=[0].id`, `${VALUE}/info`];
 
 /** From now on, every statement that needs space fails. */
 function fill(runtime: NodeRuntime): void {
@@ -62,7 +57,7 @@ function runtimeWith(calls: "turn" | "run"): NodeRuntime {
 
 async function statuses(runtime: NodeRuntime): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
-  for (const route of [...ROUTES, ...OTHERS]) {
+  for (const route of ROUTES) {
     const response = await runtime.ask("GET", BASE + route);
     await response.text();
     found[route] = response.status;
@@ -74,16 +69,12 @@ it.each(["turn", "run"] as const)(
   "reads go on in full storage, and after a restart in a %s",
   async (open) => {
     const runtime = runtimeWith(open);
-    const post = { message: "Orders?" };
-    const accept = { headers: { accept: "application/json", "content-type": "application/json" } };
-    await (
-      await runtime.ask("POST", `${BASE}/messages`, { ...accept, body: JSON.stringify(post) })
-    ).text();
+    const post = json({ message: "Orders?" }, { accept: "application/json" });
+    await (await runtime.ask("POST", `${BASE}/messages`, post)).text();
     if (open === "turn") {
-      void runtime.ask("POST", `${BASE}/messages`, { ...accept, body: JSON.stringify(post) });
+      void runtime.ask("POST", `${BASE}/messages`, post);
     } else {
-      const plan = { calls: [{ _tool: "hang" }] };
-      const made = await runtime.ask("POST", `${BASE}/plans`, json(plan));
+      const made = await runtime.ask("POST", `${BASE}/plans`, json({ calls: [{ _tool: "hang" }] }));
       const { id } = (await made.json()) as { id: string };
       void runtime.ask("POST", `${BASE}/plans/${id}/run`, json({}));
     }

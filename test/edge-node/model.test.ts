@@ -7,26 +7,19 @@ import {
   type ModelProvider,
 } from "../../src/edge/model.ts";
 import { readSettings } from "../../src/edge/settings.ts";
-import { codeOf, messageOf } from "../../src/errors.ts";
 import { scriptedModel } from "byref/testing";
 
 const key = "sk-test-0123456789-never-to-be-seen";
 // Bindings that these tests do not read.
 const env = {} as Cloudflare.Env;
 
-function failure(work: () => unknown): { code: string; message: string } | undefined {
-  try {
-    work();
-    return undefined;
-  } catch (error) {
-    return { code: codeOf(error), message: messageOf(error) };
-  }
-}
+const refused = (message: unknown) =>
+  expect.objectContaining({ code: "bad_configuration", message });
 
 it("returns the demo model by default if the application passes it", () => {
   const model = modelFromSettings(demoModels)(readSettings({}), env);
   expect(model).toMatchObject({ modelId: "demo" });
-  expect(failure(() => modelFromSettings()(readSettings({}), env))?.code).toBe("bad_configuration");
+  expect(() => modelFromSettings()(readSettings({}), env)).toThrow(refused(expect.any(String)));
 });
 
 it("passes the rest of MODEL, the settings and the bindings to the provider that MODEL names", () => {
@@ -47,11 +40,9 @@ it("passes the rest of MODEL, the settings and the bindings to the provider that
 it("lists the models that are built in if MODEL names another", () => {
   const openai: ModelProvider = { name: "openai", model: () => scriptedModel([]) };
   const settings = readSettings({ MODEL: "openai-compatible:one", MODEL_API_KEY: key });
-  expect(failure(() => modelFromSettings(demoModels, openai)(settings, env))).toEqual({
-    code: "bad_configuration",
-    message:
-      "MODEL must be one of demo, openai:<model>. For openai-compatible:<model> pass openaiCompatibleModels of byref/openai-compatible to modelFromSettings.",
-  });
+  const message =
+    "MODEL must be one of demo, openai:<model>. For openai-compatible:<model> pass openaiCompatibleModels of byref/openai-compatible to modelFromSettings.";
+  expect(() => modelFromSettings(demoModels, openai)(settings, env)).toThrow(refused(message));
 });
 
 it.each([
@@ -64,10 +55,10 @@ it.each([
   { MODEL: "gemini:one", MODEL_API_KEY: key },
   { MODEL: "openai:one", MODEL_API_KEY: key, MODEL_BASE_URL: `file:///${key}` },
 ])("refuses %j, and quotes no value", (given) => {
-  const failed = failure(() => modelNamed(readSettings(given), modelKinds));
-  expect(failed?.code).toBe("bad_configuration");
-  expect(failed?.message).toMatch(/^MODEL(?:_API_KEY|_BASE_URL)? must be /);
-  expect(failed?.message).not.toContain(key);
+  const choose = () => modelNamed(readSettings(given), modelKinds);
+  const said = expect.stringMatching(/^MODEL(?:_API_KEY|_BASE_URL)? must be /);
+  expect(choose).toThrow(refused(said));
+  expect(choose).not.toThrow(key);
 });
 
 it.each([

@@ -1,5 +1,6 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, it } from "vitest";
+import { apiPage, openApi } from "../../page/api-page.ts";
 import { createApp } from "../../src/edge/app.ts";
 import { fileEndpoints } from "../../src/edge/routes/files.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
@@ -17,6 +18,10 @@ const whole = createApp({
 
 describe("GET /openapi.json", () => {
   let document: OpenApi;
+  const calls = () =>
+    Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, operation]) => ({ path, method, operation })),
+    );
 
   beforeAll(async () => void (document = await openApiFrom(whole)));
 
@@ -27,9 +32,7 @@ describe("GET /openapi.json", () => {
   });
 
   it("describes every route that the app has, and no other", () => {
-    const described = Object.entries(document.paths).flatMap(([path, operations]) =>
-      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
-    );
+    const described = calls().map(({ method, path }) => `${method.toUpperCase()} ${path}`);
     const routes = whole.routes
       .filter(({ method }) => method !== "ALL")
       .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)(\{.+\})?/g, "{$1}")}`);
@@ -51,12 +54,9 @@ describe("GET /openapi.json", () => {
   });
 
   it("gives every call a unique name, its path's parameters and its error format", () => {
-    const all = Object.entries(document.paths).flatMap(([path, operations]) =>
-      Object.values(operations).map((operation) => ({ path, operation })),
-    );
-    const ids = all.map(({ operation }) => operation.operationId);
+    const ids = calls().map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
-    for (const { path, operation } of all) {
+    for (const { path, operation } of calls()) {
       const named = operation.parameters.filter(({ in: where }) => where === "path");
       expect(named.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? []);
       expect(operation.responses.default?.content).toHaveProperty(["application/problem+json"]);
@@ -64,13 +64,39 @@ describe("GET /openapi.json", () => {
   });
 
   it("accepts a ticket for reads below a conversation, and only there", () => {
-    const calls = Object.entries(document.paths).flatMap(([path, operations]) =>
-      Object.entries(operations).map(([method, { security }]) => ({ method, path, security })),
-    );
-    for (const { method, path, security } of calls) {
+    for (const { method, path, operation } of calls()) {
       const takesTicket = method === "get" && path.startsWith("/conversations/{id}/");
-      const names = security.map((one) => Object.keys(one).join(""));
+      const names = operation.security.map((one) => Object.keys(one).join(""));
       expect(names.includes("ticket"), `${method} ${path}`).toBe(takesTicket);
     }
+  });
+});
+
+describe("the page that describes the HTTP interface", () => {
+  const html = "<body><!-- calls --></body>";
+  let page: string;
+
+  beforeAll(async () => {
+    page = await apiPage().transformIndexHtml(html, { path: "/docs/index.html" });
+  });
+
+  it("has every call, with what it does", async () => {
+    for (const [path, operations] of Object.entries((await openApi()).paths)) {
+      for (const [method, { summary }] of Object.entries(operations)) {
+        expect(page).toContain(`${method.toUpperCase()}</span> ${path}</h3>\n<p>${summary}</p>`);
+      }
+    }
+  });
+
+  it("has a target for each of its links", () => {
+    const ids = new Set(Array.from(page.matchAll(/ id="(\w+)"/g), ([, id]) => id));
+    const links = Array.from(page.matchAll(/href="#(\w+)"/g), ([, id]) => id);
+    expect(links.length).toBeGreaterThan(50);
+    expect(links.filter((id) => !ids.has(id))).toEqual([]);
+  });
+
+  it("escapes types, and has no scripts and no inline styles", () => {
+    expect(page).toContain("&quot;idle&quot; | &quot;running&quot; | &quot;waiting&quot;");
+    expect(page).not.toMatch(/<script|<style| style=| on\w+=/u);
   });
 });

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { locationHint, objectIn } from "../../src/edge/placement.ts";
-import { readSettings } from "../../src/edge/settings.ts";
+import { objectIn } from "../../src/edge/conversation-of.ts";
 
 /** Records the requested jurisdictions and locations, because local workerd has no jurisdictions and one location. */
 function recording() {
@@ -14,19 +13,21 @@ function recording() {
   return { asked, namespace: namespaceIn() };
 }
 
-it.each<readonly [object, DurableObjectLocationHint | undefined, object]>([
+it.each<readonly [object, string | undefined, object]>([
   [{ JURISDICTION: "eu" }, undefined, { jurisdiction: "eu" }],
-  ...locationHint.options.map(
-    (hint) => [{ LOCATION_HINT: hint }, undefined, { locationHint: hint }] as const,
-  ),
-  // The caller's comes first.
+  [{ LOCATION_HINT: "apac-ne" }, undefined, { locationHint: "apac-ne" }],
   [
     { LOCATION_HINT: "enam", JURISDICTION: "eu" },
-    "weur",
-    { locationHint: "weur", jurisdiction: "eu" },
+    undefined,
+    { locationHint: "enam", jurisdiction: "eu" },
   ],
-])("with %j and the hint %s, an object lives in %j", (env, hint, place) => {
-  const { asked, namespace } = recording();
-  objectIn(namespace, "name", { settings: readSettings({ ...env }), hint });
-  expect(asked).toEqual([{ name: "name", ...place }]);
-});
+  // That of the object that calls comes first: the setting may have changed since.
+  [{ JURISDICTION: "eu" }, "us", { jurisdiction: "us" }],
+])(
+  "with %j and the caller's jurisdiction %s, an object lives in %j",
+  (env, jurisdiction, place) => {
+    const { asked, namespace } = recording();
+    objectIn(env, namespace, "name", jurisdiction);
+    expect(asked).toEqual([{ name: "name", ...place }]);
+  },
+);

@@ -233,19 +233,6 @@ describe("a value of the user", () => {
     }
   });
 
-  it("of the conversation's user stays in a call that another approves after a restart", async () => {
-    const { runtime, put, say, approve } = started([
-      called("ask_first", { to: "$user.address" }),
-      said("Done."),
-    ]);
-    await put("acme/ada", "4 Elm Road");
-    await put("acme/boss", "1 Head Office");
-    await say("acme/ada");
-    runtime.kill();
-    await approve("acme/boss");
-    expect(sent).toEqual(["4 Elm Road"]);
-  });
-
   it.each([
     ["a reference", { to: "$user.token" }],
     ["one in a text", { to: "at ${user.token}" }],
@@ -254,10 +241,12 @@ describe("a value of the user", () => {
     ["the scope of a write", { to: "x", scope: "user" }],
   ])("is not read by who approves the asker's call with %s", async (_, input) => {
     const steps = [called("ask_first", { to: "$user.address" }), said("Done.")];
-    const { ask, put, say, approve } = started(steps);
+    const { runtime, ask, put, say, approve } = started(steps);
     await put("acme/ada", "4 Elm Road");
+    await put("acme/boss", "1 Head Office");
     await ask("acme/ada", "PUT /user/variables/token", '"ada-token"');
     await say("acme/ada");
+    runtime.kill();
     expect((await approve("acme/boss", { input })).text).toContain("tool_denied");
     expect(sent).toEqual([]);
     // What the model wrote may stay.
@@ -365,22 +354,15 @@ describe("attacks on the values of a user", () => {
     expect(calls).not.toHaveBeenCalled();
   });
 
-  it("another who asks in a shared conversation reads their own", async () => {
-    const { put, say } = started([SEND, said("Done."), SEND, said("At $user.address")]);
+  it("another who asks in a shared conversation reads their own, whatever variable user it has", async () => {
+    const { ask, put, say } = started([SEND, said("Done."), SEND, said("At $user.address")]);
     await put("acme/ada", "4 Elm Road");
     await put("acme/eve", "9 Dark Lane");
+    await ask("acme/eve", "PUT /conversations/c/variables/user", { address: "5 Moon Street" });
     await say("acme/ada");
     const answer = await say("acme/eve");
     expect(sent).toEqual(["4 Elm Road", "9 Dark Lane"]);
     expect(answer).toContain("At 9 Dark Lane");
-  });
-
-  it("a variable user of the conversation does not stand in for them", async () => {
-    const { ask, put, say } = started([SEND, said("Done.")]);
-    await put("acme/ada", "4 Elm Road");
-    await ask("acme/eve", "PUT /conversations/c/variables/user", { address: "9 Dark Lane" });
-    await say("acme/ada");
-    expect(sent).toEqual(["4 Elm Road"]);
   });
 
   it("a fork and an import read those of who asks in them", async () => {

@@ -249,6 +249,19 @@ it("what another cannot do is to name a tenant or a principal in a header, a bod
   expect(lastPrompt()).not.toContain("Roof");
 });
 
+it("claims of an application's own function are JSON, as a tool's result, or nobody is let in", async () => {
+  const seen: unknown[] = [];
+  const claims: Record<string, unknown> = { roles: new Set(["staff"]), of: new Map([["a", 1]]) };
+  const { say } = runtimeWith([SAID], {
+    authenticator: () => ({ tenant: "acme", claims }),
+    agents: [{ ...HELPER, instructions: (context) => String(seen.push(context.claims)) }],
+  });
+  await say("acme/ada");
+  expect(seen).toEqual([{ roles: ["staff"], of: { a: 1 } }]);
+  claims.token = new Uint8Array(2);
+  expect((await say("acme/ada")).text).toContain("bad_value");
+});
+
 it("functions of who asks choose the model, the policies and the retention", async () => {
   const seen: unknown[] = [];
   const { say } = runtimeWith([], {

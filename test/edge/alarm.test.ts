@@ -13,9 +13,6 @@ import {
   withoutTimers,
 } from "../support/storage.ts";
 import { ask, call, get, json, newId, objectOf, problemIn, put, namesIn } from "../support/edge.ts";
-import { withRuntime } from "../support/own-runtime.ts";
-import { finish, type Script, scriptedModel, text } from "byref/testing";
-import { slow } from "../support/slow.ts";
 import { anyBytes, putAs } from "../support/values.ts";
 
 // An object with unwritten access times is not evicted until it has written them.
@@ -85,36 +82,30 @@ describe("the alarm", () => {
     expect(await alarmOf(id)).toBe(third);
   });
 
-  it("evicts what is due, leaves a tombstone, and is armed again for the next", async () => {
+  it("evicts what is due, leaves a tombstone, and is armed again for the next; it may fire early, or twice", async () => {
     const id = newId();
     const idle = idleAt(id, await put(id, "kept", 1));
     await put(id, "a?ttl=3600", "x".repeat(100_000));
     const next = dueAt(await put(id, "b?ttl=7200", 2));
-    await expire(id, "a");
-    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
-    expect(await rowsOf(id)).toEqual({ variables: ["b", "kept"], tombstones: ["a"] });
-    expect(await inStorage(id, ({ sql }) => [...sql.exec("SELECT * FROM chunk")])).toEqual([]);
-    expect(await alarmOf(id)).toBe(next);
+    await runAlarm(id);
+    expect(await rowsOf(id)).toEqual({ variables: ["a", "b", "kept"], tombstones: [] });
+    const evictedAt = await expire(id, "a");
+    for (let times = 0; times < 2; times++) {
+      await runAlarm(id);
+      expect(await rowsOf(id)).toEqual({ variables: ["b", "kept"], tombstones: ["a"] });
+      expect(await inStorage(id, ({ sql }) => [...sql.exec("SELECT * FROM chunk")])).toEqual([]);
+      expect(await alarmOf(id)).toBe(next);
+      for (const rest of ["a", "a/info", "a?path=[0]"]) {
+        const { detail, tombstone } = await problemIn(await get(id, rest), "variable_evicted");
+        expect(tombstone).toEqual({ name: "a", version: 1, evictedAt, reason: "expired" });
+        expect(detail).toContain(evictedAt);
+      }
+    }
     await expire(id, "b");
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
     expect(await rowsOf(id)).toEqual({ variables: ["kept"], tombstones: ["a", "b"] });
     expect(await alarmOf(id)).toBe(idle);
-  });
-
-  it("does no harm when it fires early, or twice", async () => {
-    const id = newId();
-    const next = dueAt(await put(id, "b?ttl=7200", 2));
-    await put(id, "a?ttl=3600", 1);
-    await runAlarm(id);
-    expect(await rowsOf(id)).toEqual({ variables: ["a", "b"], tombstones: [] });
-    const evictedAt = await expire(id, "a");
-    for (let times = 0; times < 3; times++) {
-      await runAlarm(id);
-      expect(await rowsOf(id)).toEqual({ variables: ["b"], tombstones: ["a"] });
-      expect(await alarmOf(id)).toBe(next);
-      const { tombstone } = await problemIn(await get(id, "a"), "variable_evicted");
-      expect(tombstone).toMatchObject({ version: 1, evictedAt });
-    }
+    expect(await put(id, "a", 2)).toMatchObject({ version: 2 });
   });
 });
 
@@ -173,48 +164,7 @@ describe("idle", () => {
       expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
       expect(await stateOf(id)).toBe(404);
     });
-
-    it("is not deleted while it answers: its alarm lasts as long", slow, async () => {
-      const gate = Promise.withResolvers<void>();
-      const begun = Promise.withResolvers<void>();
-      const step = async (): Promise<Script> => {
-        begun.resolve();
-        await gate.promise;
-        return [text("Done."), finish()];
-      };
-      const agent = { name: "a", description: "", instructions: "", tools: {} };
-      const retention = { conversationIdleMs: 100 };
-      const model = scriptedModel([step]);
-      await withRuntime({ agents: [agent], model, retention }, async (own) => {
-        const turn = await own.call("POST", "/conversations/c/messages", json({ message: "Hi." }));
-        await begun.promise;
-        let hasRung = false;
-        const ringing = own
-          .conversation()
-          .alarm()
-          .finally(() => (hasRung = true));
-        await new Promise((resolve) => setTimeout(resolve, 300));
-        expect(hasRung).toBe(false);
-        expect((await own.call("GET", "/conversations/c")).status).toBe(200);
-        gate.resolve();
-        expect(await turn.text()).toContain("Done.");
-        await ringing;
-        await vi.waitUntil(() => isOver(own.state));
-        await own.conversation().alarm();
-        expect((await own.call("GET", "/conversations/c")).status).toBe(404);
-        expect(await own.state.storage.getAlarm()).toBeNull();
-      });
-    });
   });
-
-  /** Returns true if the conversation was idle for a tenth of a second, or was deleted for that reason. */
-  function isOver({ storage: { sql } }: DurableObjectState): boolean {
-    if (sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'event'").toArray().length === 0) {
-      return true;
-    }
-    const { at } = sql.exec<{ at: number }>("SELECT max(at) AS at FROM event").one();
-    return Date.now() > at + 100;
-  }
 
   function patch(id: string, name: string, changes: object): Promise<Response> {
     return call("PATCH", `/conversations/${id}/variables/${name}`, json(changes));

@@ -4,7 +4,6 @@ import {
   ask,
   call,
   json,
-  messagesOf,
   newId,
   objectOf,
   put,
@@ -20,14 +19,13 @@ import type { VariableInfo } from "../../src/store/variable.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { finish, type Script, scriptedModel, text, toolCall } from "byref/testing";
 import { chunksIn } from "../support/turn-client.ts";
-import { alarmOf, blobsOf, tablesOf, inStorage } from "../support/storage.ts";
+import { alarmOf, blobsOf, expectEmpty, expectNothing, inStorage } from "../support/storage.ts";
 import { anyBytes, putAs } from "../support/values.ts";
 import { env } from "cloudflare:workers";
 import worker from "../../src/index.ts";
 import { markDeleted } from "../../src/edge/deletion.ts";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import { R2Blobs } from "../../src/edge/platform/r2-blobs.ts";
-import { eventPage } from "../support/event-reader.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
 import { directoryOf } from "../support/directory.ts";
 import { toolOf } from "../support/tool-of.ts";
@@ -40,14 +38,10 @@ async function about(id: string): Promise<Record<string, unknown> & { createdAt:
 
 it("a conversation that never existed is not found, and is not created by requests for it", async () => {
   const id = newId();
-  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
   const titled = call("PATCH", `/conversations/${id}`, json({ title: "t" }));
   await problemIn(await titled, "conversation_not_found");
   await problemIn(await call("DELETE", `/conversations/${id}`), "conversation_not_found");
-  expect(await messagesOf(id)).toEqual({ messages: [] });
-  expect(await namesIn(id)).toEqual([]);
-  expect(await tablesOf(id)).toEqual([]);
-  expect(await alarmOf(id)).toBeNull();
+  await expectNothing(id);
 });
 
 it("a conversation is not created by a refused write, either", async () => {
@@ -66,10 +60,7 @@ it("a conversation is not created by a refused write, either", async () => {
     expect(response.status).toBeLessThan(500);
     await response.text();
   }
-  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-  expect(await tablesOf(id)).toEqual([]);
-  expect(await alarmOf(id)).toBeNull();
-  expect(await blobsOf(id)).toEqual([]);
+  await expectNothing(id);
   // A refused request creates nothing in an existing, nearly empty conversation either.
   await put(id, "a", 1);
   await call("DELETE", at);
@@ -201,16 +192,6 @@ async function putBytes(id: string, at: string, length: number): Promise<void> {
   await response.text();
 }
 
-async function expectNothing(id: string): Promise<void> {
-  expect(await tablesOf(id)).toEqual([]);
-  expect(await alarmOf(id)).toBeNull();
-  expect(await blobsOf(id)).toEqual([]);
-  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-  expect(await messagesOf(id)).toEqual({ messages: [] });
-  expect(await namesIn(id)).toEqual([]);
-  expect(await eventPage(id)).toEqual({ events: [] });
-}
-
 // A deletion of everything that there can be: test/edge/transfer/transfer.test.ts.
 // A deletion while turns run and wait: test/edge-node/turns/faults.test.ts.
 it("an incomplete deletion is completed by the alarm or the next request after the process has ended", async () => {
@@ -282,12 +263,8 @@ function stubborn() {
   return { options, begun: begun.promise, finish: held.resolve };
 }
 
-async function expectEmpty({ state }: OwnRuntime, tenant: string, id: string): Promise<void> {
-  const tables = state.storage.sql.exec(
-    "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'",
-  );
-  expect(tables.toArray()).toEqual([]);
-  expect(await state.storage.getAlarm()).toBeNull();
+async function expectUnknown({ state }: OwnRuntime, tenant: string, id: string): Promise<void> {
+  await expectEmpty(state.storage);
   expect((await env.BLOBS.list({ prefix: `${objectOf(id, tenant).id}/` })).objects).toEqual([]);
   expect((await directoryOf(tenant).list({ limit: 10 })).entries).toEqual([]);
 }
@@ -311,7 +288,7 @@ it.each<{ what: string; late: string; ofTenant?: boolean }>([
       finish(late);
       // A turn of a new conversation comes after whatever the old one still does.
       for (let task = 0; task < 20; task++) await scheduler.wait(1);
-      await expectEmpty(own, tenant, id);
+      await expectUnknown(own, tenant, id);
       expect(await (await say(own)).text()).not.toContain("late");
       const listed = await own.call("GET", "/conversations/c/variables");
       expect(await listed.json()).toEqual({ variables: [] });
@@ -351,7 +328,7 @@ it("a deletion during an import finds nothing yet, and deletes it afterwards", s
     rest.resolve();
     expect((await importing).status).toBe(201);
     await deleting;
-    await expectEmpty(own, tenant, id);
+    await expectUnknown(own, tenant, id);
   };
   await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
 });

@@ -3,7 +3,6 @@ import { expect, it, vi } from "vitest";
 import * as z from "zod";
 import { json } from "../support/edge.ts";
 import { withRuntime } from "../support/own-runtime.ts";
-import { approved, planning, runOf } from "../support/planning.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { slow } from "../support/slow.ts";
 import { watchStorage } from "../support/written-rows.ts";
@@ -64,28 +63,6 @@ it.each<{ name: string; budget: number; steps: readonly Step[] }>([
       expect(rowsWritten).toBeLessThanOrEqual(budget);
       // The tables, and an alarm in place of the turn's own.
       expect(first).toBeLessThanOrEqual(budget + 14);
-    });
-  },
-);
-
-it.each([
-  { name: "small", chars: 10, budget: 33 },
-  { name: "long", chars: 5_000, budget: 36 },
-])(
-  "a plan's run of three calls of $name outputs writes $budget rows",
-  async ({ chars, budget }) => {
-    const give = toolOf({ n: z.number() }, () => "x".repeat(chars));
-    // A run of somebody who is known has three rows more.
-    const options = { ...planning({ give }), authenticator: () => "acme" };
-    await withRuntime(options, async (own) => {
-      const calls = [1, 2, 3].map((n) => ({ _tool: "give", n, _outputPath: `†state.s${n}` }));
-      const id = await approved(own, calls);
-      await runOf(own, id);
-      const read = watchStorage(own.state.storage);
-      await runOf(own, id);
-      const { rowsWritten } = read();
-      console.log(`rows of a run with ${chars} characters for each output: ${rowsWritten}`);
-      expect(rowsWritten).toBeLessThanOrEqual(budget);
     });
   },
 );

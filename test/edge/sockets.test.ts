@@ -183,6 +183,14 @@ const withKeys = callWith(bearer);
 const withCors = callWith({ ...bearer, CORS_ORIGINS: APP });
 const local = callWith({ AUTH: "none" });
 
+it("a socket has the first protocol that its client offers, with which a key may come (open-ace/open-ace#564)", async () => {
+  const offered = { "sec-websocket-protocol": "chat, k3y" };
+  const { headers, webSocket } = await upgrade(call, newId(), offered);
+  expect(headers.get("sec-websocket-protocol")).toBe("chat");
+  webSocket?.accept();
+  webSocket?.close();
+});
+
 it("the authentication of a socket needs a key, wherever the page comes from", async () => {
   await problemIn(await upgrade(withCors, newId(), { origin: APP }), "unauthorized");
 });

@@ -1,7 +1,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, vi } from "vitest";
 import { env } from "cloudflare:workers";
-import { objectOf } from "./edge.ts";
+import { call, messagesOf, namesIn, objectOf, problemIn } from "./edge.ts";
+import { eventPage } from "./event-reader.ts";
 
 export const HOUR_MS = 3_600_000;
 
@@ -24,14 +25,25 @@ export function spreadMs(id: string): number {
 
 /** Expects that nothing of the object is left: no row, alarm or object in the bucket. */
 export async function expectGone(object: ReturnType<typeof objectOf>): Promise<void> {
-  await runInDurableObject(object, async (_, { storage }) => {
-    const tables = storage.sql.exec(
-      "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'",
-    );
-    expect(tables.toArray()).toEqual([]);
-    expect(await storage.getAlarm()).toBeNull();
-  });
+  await runInDurableObject(object, (_, { storage }) => expectEmpty(storage));
   expect((await env.BLOBS.list({ prefix: `${object.id}/` })).objects).toEqual([]);
+}
+
+export async function expectEmpty(storage: DurableObjectStorage): Promise<void> {
+  const tables = storage.sql.exec(
+    "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'",
+  );
+  expect(tables.toArray()).toEqual([]);
+  expect(await storage.getAlarm()).toBeNull();
+}
+
+/** Expects that nothing of the conversation is left, whatever is asked. */
+export async function expectNothing(id: string): Promise<void> {
+  await expectGone(objectOf(id));
+  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  expect(await messagesOf(id)).toEqual({ messages: [] });
+  expect(await namesIn(id)).toEqual([]);
+  expect(await eventPage(id)).toEqual({ events: [] });
 }
 
 /** Runs the alarm handler, even if it is not due. */

@@ -5,7 +5,8 @@ import { logFailure } from "../log-failure.ts";
 import type { AppEnv } from "../app-env.ts";
 import type { Operation } from "../http/endpoint.ts";
 import type { Identity } from "../../tool/identity.ts";
-import { compact, isObject } from "../../value/json.ts";
+import { compact, isJsonObject, isObject } from "../../value/json.ts";
+import { toJson } from "../../value/to-json.ts";
 import { tenantOfTicket } from "./tickets.ts";
 
 /**
@@ -62,12 +63,14 @@ async function identityOf(
   const identity = isObject(given) ? given : { tenant: given };
   const { tenant, principal, claims } = identity;
   if (!isTenant(tenant)) throw unauthorized("The authenticator accepted no tenant.");
-  if (principal === undefined && claims === undefined) return { tenant };
   if (principal !== undefined && !isTenant(principal)) {
     throw unauthorized("The principal is not a text of 1 to 256 characters.");
   }
-  if (claims !== undefined && !isObject(claims)) throw unauthorized("The claims are no object.");
-  return { tenant, ...compact({ principal, claims }) };
+  if (claims === undefined) return { tenant, ...compact({ principal }) };
+  // As of a tool's result, so that a Map or a Set of an application's own function is not empty where tools see it.
+  const facts = toJson(claims).value;
+  if (!isJsonObject(facts)) throw unauthorized("The claims are no object.");
+  return { tenant, ...compact({ principal }), claims: facts };
 }
 
 /**
@@ -109,22 +112,12 @@ const bearerAuthenticator: Authenticator = async (request, { API_KEYS = {} }) =>
   const given = await sha256(key);
   let tenant: string | undefined;
   // Every key is compared, each in constant time, so that timing reveals nothing about the keys.
-  for (const [known, owner] of await digestsOf(API_KEYS)) {
-    if (crypto.subtle.timingSafeEqual(given, known)) tenant = owner;
+  for (const [one, owner] of Object.entries(API_KEYS)) {
+    if (crypto.subtle.timingSafeEqual(given, await sha256(one))) tenant = owner;
   }
   if (tenant === undefined) throw unauthorized("The key is unknown.");
   return tenant;
 };
-
-type Digests = readonly (readonly [digest: ArrayBuffer, tenant: string])[];
-const knownDigests = new WeakMap<object, Digests>();
-
-async function digestsOf(keys: Readonly<Record<string, string>>): Promise<Digests> {
-  const digestOf = async ([key, tenant]: [string, string]) => [await sha256(key), tenant] as const;
-  const digests = knownDigests.get(keys) ?? (await Promise.all(Object.entries(keys).map(digestOf)));
-  knownDigests.set(keys, digests);
-  return digests;
-}
 
 function sha256(text: string): Promise<ArrayBuffer> {
   return crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));

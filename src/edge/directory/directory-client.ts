@@ -5,15 +5,13 @@ import { pause } from "../../turn/model/model-failure.ts";
 import type { QuotaService, SpendLimits } from "../../turn/spend/spend.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import type { Bindings } from "../app-env.ts";
-import { nameIn, type ObjectContext } from "../conversation-of.ts";
-import { objectIn } from "../placement.ts";
-import { settingsOf } from "../settings.ts";
+import { nameIn, type ObjectContext, objectIn } from "../conversation-of.ts";
 import type { DirectoryEntry, DirectoryObject, SentEntry } from "./directory.ts";
 import type { ConversationSummary } from "../conversation-data.ts";
 
 /** A tenant's directory: the methods that are called over RPC. */
 export type RemoteDirectory = {
-  readonly [Method in "put" | "remove" | "forget" | "list" | "deleteAll" | "take" | "settle"]: (
+  readonly [Method in "put" | "remove" | "list" | "deleteAll" | "take" | "settle"]: (
     ...parameters: Parameters<DirectoryObject[Method]>
   ) => Promise<Awaited<ReturnType<DirectoryObject[Method]>>>;
 } & Pick<DurableObjectStub, "fetch">;
@@ -36,9 +34,8 @@ export function directoryOf(env: object, tenant: string, jurisdiction?: string) 
   if (DIRECTORY === undefined) return undefined;
   // In its own namespace, so no conversation's name equals a directory's name.
   const name = JSON.stringify([tenant, "directory"]);
-  const named = objectIn(DIRECTORY, name, { settings: settingsOf(env), jurisdiction });
   // The namespace is bound to DirectoryObject; see `conversation-of.ts`.
-  return named as unknown as RemoteDirectory;
+  return objectIn(env, DIRECTORY, name, jurisdiction) as unknown as RemoteDirectory;
 }
 
 /**

@@ -127,18 +127,6 @@ export class DirectoryObject extends DurableObject {
     this.#sql.run(`DELETE FROM entry WHERE id = ?`, id);
   }
 
-  /** Removes entries that are unchanged: a conversation updated meanwhile exists. */
-  forget(gone: readonly DirectoryEntry[]): void {
-    for (const { id, createdMs, updatedMs } of gone) {
-      this.#sql.run(
-        `DELETE FROM entry WHERE id = ? AND created_at = ? AND updated_at = ?`,
-        id,
-        createdMs,
-        updatedMs,
-      );
-    }
-  }
-
   /**
    * Lists entries by last activity, newest first. `before`: the `next` of the previous page. `search`: words that a
    * title contains, in any case and order. A page reads at most `maxEntries` entries, so that with `search` it
@@ -205,7 +193,7 @@ export class DirectoryObject extends DurableObject {
     const { id, beforeMs } = one;
     try {
       const { jurisdiction } = this.ctx.id;
-      const conversation = conversationNamed(this.env, [tenant, ...namedBy(id)], { jurisdiction });
+      const conversation = conversationNamed(this.env, [tenant, ...namedBy(id)], jurisdiction);
       await withTimeLimit(limits.silenceMs, () => conversation.deleteBefore(beforeMs));
       return [one];
     } catch (error) {

@@ -10,7 +10,6 @@ import { requireConditions } from "../http/request-headers.ts";
 import { storedType, writing } from "../variables/put-variable.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { conditions, ifRange, pageSize, text } from "../http/parameters.ts";
-import { locationQuery } from "../placement.ts";
 import { file, files } from "../platform/file-page.ts";
 import { filesIn, type R2Files } from "../platform/r2-files.ts";
 import { visibilityQuery } from "./variables.ts";
@@ -60,7 +59,7 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
     "PUT /conversations/:id/files/:path{[^]+}",
     {
       summary: "Saves a file",
-      query: { visibility: visibilityQuery, location: locationQuery },
+      query: { visibility: visibilityQuery },
       headers: guards,
       content: bytes,
       answers: { 200: info, 201: info },

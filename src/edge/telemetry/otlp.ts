@@ -55,7 +55,7 @@ function aboutSpan({ activity, outcome, firstOutputMs }: Span): Attributes {
     "gen_ai.tool.name": kind === "tool" ? name : undefined,
     "gen_ai.tool.type": kind === "tool" ? "function" : undefined,
     "gen_ai.tool.call.id": toolCallId && clip(toolCallId, MAX_ID_CHARS),
-    "gen_ai.provider.name": provider && providerOf(provider),
+    "gen_ai.provider.name": provider?.split(".", 1)[0],
     "gen_ai.request.model": model,
     "gen_ai.request.stream": kind === "model" || undefined,
     // A double, even if it is whole.
@@ -83,22 +83,6 @@ function prefixed(prefix: string, values: object): Attributes {
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => [`${prefix}.${snake(name)}`, value]),
   );
-}
-
-/** Names of providers in the conventions, where the AI SDK has another name. Other names stay the same. */
-const PROVIDERS: readonly (readonly [start: string, name: string])[] = [
-  ["amazon-bedrock", "aws.bedrock"],
-  ["azure", "azure.ai.openai"],
-  ["google.vertex", "gcp.vertex_ai"],
-  ["google", "gcp.gemini"],
-  ["mistral", "mistral_ai"],
-  ["moonshotai", "moonshot_ai"],
-  ["xai", "x_ai"],
-];
-
-function providerOf(provider: string): string {
-  const known = PROVIDERS.find(([start]) => provider.startsWith(start));
-  return known?.[1] ?? provider.split(".", 1).join("");
 }
 
 function attributesIn(attributes: Attributes) {

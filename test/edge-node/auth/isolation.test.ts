@@ -8,11 +8,10 @@ import { describe, expect, it } from "vitest";
 function nameOf(tenant: string, id: string): string {
   const names: string[] = [];
   const CONVERSATIONS = { idFromName: (name: string) => names.push(name), get: () => undefined };
-  // All that `conversationOf` may use of a request: the tenant, the bindings and the requested location.
+  // All that `conversationOf` may use of a request: the tenant and the bindings.
   const given = {
     get: () => ({ tenant }),
     env: { CONVERSATIONS },
-    req: { query: () => undefined },
   };
   const context = given as unknown as Context<AppEnv>;
   conversationOf(context, id);

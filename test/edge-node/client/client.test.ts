@@ -1,6 +1,18 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createClient } from "../../../packages/client/src/client.ts";
-import { all, clientOf, failureOf, hello, type Send, speaking } from "../../support/client.ts";
+import { backOff } from "../../../packages/client/src/client/follow.ts";
+import {
+  all,
+  breaking,
+  clientOf,
+  type Cut,
+  cutOff,
+  failureOf,
+  hello,
+  type Send,
+  sendTo,
+  speaking,
+} from "../../support/client.ts";
 import { ORIGIN, textOf } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { finish, type Step, text } from "byref/testing";
@@ -103,13 +115,32 @@ describe("the client", () => {
     });
   });
 
-  it("fails with bad_answer if another server answers", async () => {
-    const page = async () => new Response("<h1>Hello</h1>");
-    const found = createClient(ORIGIN, { fetch: page });
-    expect(await failureOf(found.health())).toMatchObject({ code: "bad_answer" });
-    const missing = async () => new Response("<h1>Gone</h1>", { status: 404 });
-    const failure = await failureOf(createClient(ORIGIN, { fetch: missing }).health());
-    expect(failure).toMatchObject({ code: "bad_answer", status: 404, message: "<h1>Gone</h1>" });
+  it.each([
+    [200, "<h1>Hello</h1>", "bad_answer"],
+    [404, "<h1>Gone</h1>", "bad_answer"],
+    [400, '{"code":1015}', "bad_answer"],
+    // A proxy's own code is a number; the request is made again.
+    [502, '{"code":14,"message":"upstream"}', "unavailable"],
+    [504, '{"code":"tool_timeout"}', "tool_timeout"],
+  ])("fails if another server answers %i %s, with %s", async (status, text, code) => {
+    const fetch = async () => new Response(text, { status });
+    const failure = await failureOf(createClient(ORIGIN, { fetch }).health());
+    expect(failure).toMatchObject({ code, status, message: text });
+  });
+
+  it.each([
+    ["../variables/kept", "c"],
+    ["../../c", "c"],
+    ["a/./b", "c"],
+    ["a", ".."],
+  ])("asks for nothing else with the path %s in %s (Mnexa-AI/e2a#792)", async (path, id) => {
+    await withRuntime(speaking([]).options, async (own) => {
+      const client = clientOf(own);
+      await client.conversation("c").variables.put("kept", 1);
+      const failure = await failureOf(client.conversation(id).files.delete(path));
+      expect(failure).toMatchObject({ code: "bad_path", status: 0 });
+      expect(await client.conversation("c").variables.get("kept")).toBe(1);
+    });
   });
 
   it("supports a base path, and names with any characters", async () => {
@@ -174,5 +205,132 @@ it("variables hold bytes, with or without a media type", async () => {
       206,
       new Uint8Array([1]),
     ]);
+  });
+});
+
+it("clients that lose a server together come back at random times, and give up in the end", () => {
+  for (const [failures, ms] of [
+    [1, 500],
+    [4, 4_000],
+    [12, 8_000],
+  ] as const) {
+    const pauses = Array.from({ length: 1_000 }, () => backOff(failures) ?? Infinity);
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(ms / 2);
+    expect(Math.max(...pauses)).toBeLessThan(1.5 * ms);
+    expect(Math.max(...pauses) - Math.min(...pauses)).toBeGreaterThan(ms / 2);
+  }
+  expect(backOff(13)).toBeUndefined();
+});
+
+describe("a connection that breaks", () => {
+  it.each<readonly [Cut["how"], number]>([
+    ["fails", 4],
+    ["ends", 4],
+    ["is silent", 4],
+    ["fails", 1],
+  ])("%s after %i frames: reading resumes where it stopped", async (how, frames) => {
+    const { model, options } = speaking([hello]);
+    const silenceMs = 60_000;
+    if (how === "is silent") vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    // By then the client waits for more. The rest of the time is for the pause before it tries again.
+    const onSilence = () => void setImmediate(() => vi.advanceTimersByTimeAsync(1.5 * silenceMs));
+    await withRuntime(options, async (own) => {
+      const cuts: readonly Cut[] = [
+        { how, frames },
+        { how, frames: 2 },
+      ];
+      const { asked, send } = breaking(own, cuts, onSilence);
+      const conversation = clientOf(own, { fetch: send, silenceMs }).conversation("c");
+      const turn = conversation.send("Hi");
+      const chunks = await all(turn);
+      const again = "GET /conversations/c/stream on";
+      expect(asked).toEqual(["POST /conversations/c/messages", again, again]);
+      expect([chunks, chunks.at(-1)?.type]).toEqual([await all(turn), "finish"]);
+      expect(model.calls).toHaveLength(1);
+    });
+  });
+
+  it("to a restarting server: the message is sent again, also through a proxy that writes CRLF and no spaces (hey-api/hey-api#3054)", async () => {
+    await withRuntime(speaking([hello]).options, async (own) => {
+      let tries = 0;
+      const problem = { code: "restarting", title: "Later" };
+      const fetch: Send = async (url, init) => {
+        if (++tries < 3) return Response.json(problem, { status: 503 });
+        const frames = await (await sendTo(own)(url, init)).text();
+        return new Response(frames.replaceAll(": ", ":").replaceAll("\n", "\r\n"));
+      };
+      const conversation = clientOf(own, { fetch }).conversation("c");
+      expect(await failureOf(conversation.about())).toMatchObject({
+        code: "unavailable",
+        status: 503,
+        message: "Later",
+      });
+      expect(await conversation.send("Hi").text()).toBe("Hello from here.");
+    });
+  });
+
+  it("does so while its reader leaves: nothing is asked again, and nothing listens to the signal", async () => {
+    const leaving = new AbortController();
+    const [add, remove] = [
+      vi.spyOn(leaving.signal, "addEventListener"),
+      vi.spyOn(leaving.signal, "removeEventListener"),
+    ];
+    let tries = 0;
+    const fetch: Send = async () => {
+      if (++tries === 3) leaving.abort(new Error("left"));
+      return new Response("", { status: 503 });
+    };
+    const client = createClient(ORIGIN, { fetch, retryMs: () => 1 });
+    await expect(client.conversation("c").send("Hi", leaving).text()).rejects.toThrow("left");
+    // sindresorhus/p-retry#71
+    expect([tries, add.mock.calls.length, remove.mock.calls.length]).toEqual([3, 2, 2]);
+  });
+
+  it("while another turn runs: the client fails, and shows nothing of the other turn", async () => {
+    const { options } = speaking([hello, [text("Other."), finish()]]);
+    await withRuntime(options, async (own) => {
+      const { send } = breaking(own, [{ how: "ends", frames: 3 }]);
+      const retryMs = () => 1;
+      let isOther = false;
+      const fetch: Send = async (url, init) => {
+        if (init.method === "GET" && !isOther) {
+          isOther = true;
+          await clientOf(own).conversation("c").send("Other?").text();
+        }
+        return send(url, init);
+      };
+      const turn = createClient(ORIGIN, { fetch, retryMs }).conversation("c").send("Hi");
+      const told: string[] = [];
+      const reading = (async () => {
+        for await (const chunk of turn) told.push(JSON.stringify(chunk));
+      })();
+      expect(await failureOf(reading)).toMatchObject({ code: "turn_gone" });
+      expect(told.join()).not.toContain("Other");
+    });
+  });
+});
+
+it("events are read from any event on, over as many connections as needed", async () => {
+  await withRuntime(speaking([hello]).options, async (own) => {
+    const { variables } = clientOf(own).conversation("c");
+    for (const name of ["a", "b", "c", "d"]) await variables.put(name, 1);
+    let tries = 0;
+    const fetch: Send = async (url, init) => {
+      const response = await sendTo(own)(url, init);
+      if (++tries > 1) return response;
+      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+      let had = "";
+      while (!had.includes("id: 3")) had += (await reader?.read())?.value ?? "";
+      void reader?.cancel();
+      return cutOff(had, { frames: 3, how: "ends" });
+    };
+    const names: (string | undefined)[] = [];
+    const conversation = clientOf(own, { fetch }).conversation("c");
+    for await (const { id, variable } of conversation.events({ after: 1 })) {
+      names.push(variable?.name);
+      if (id === 3) void variables.put("e", 1);
+      if (variable?.name === "e") break;
+    }
+    expect([names, tries]).toEqual([["b", "c", "d", "e"], 2]);
   });
 });

@@ -1,5 +1,7 @@
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { type Agent, createRuntime, mcpTools, requireTrusted } from "byref";
 import { afterEach, expect, it, vi } from "vitest";
+import * as z from "zod";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime, withWorker } from "../../support/own-runtime.ts";
 import { messagesOf } from "../../support/paying.ts";
@@ -22,43 +24,28 @@ const clerk: Agent = {
 
 const HOST = "https://shop.example";
 const servers = JSON.stringify([{ name: "shop", url: `${HOST}/mcp` }]);
-const tools = ["list", "look", "send_mail", "delete_all"].map((name) => ({
-  name,
-  inputSchema: { type: "object" },
-}));
-
-/** Answers of an MCP server without sessions to each method. */
-const answers: Readonly<Record<string, object>> = {
-  initialize: {
-    protocolVersion: "2025-06-18",
-    capabilities: { tools: {} },
-    serverInfo: { name: "shop", version: "1" },
-  },
-  "tools/list": { tools },
-  "tools/call": { content: [{ type: "text", text: "[1]" }] },
-};
 const called: string[] = [];
 /** The key that came with each list and call of tools. */
 const keys: string[] = [];
 
-interface Rpc {
-  readonly id?: number;
-  readonly method: string;
-  readonly params?: { readonly name?: string };
-}
+const shop = createMcpHandler(() => {
+  const server = new McpServer({ name: "shop", version: "1" });
+  for (const name of ["list", "look", "send_mail", "delete_all"]) {
+    server.registerTool(name, { inputSchema: z.object({}) }, () => {
+      called.push(name);
+      return { content: [{ type: "text", text: "[1]" }] };
+    });
+  }
+  return server;
+});
 
 function serve(): void {
-  vi.stubGlobal("fetch", async (to: string | URL, { body, headers }: RequestInit = {}) => {
+  vi.stubGlobal("fetch", async (to: string | URL, init?: RequestInit) => {
+    const request = new Request(to, init);
     if (new URL(to).origin !== HOST) throw new Error("Nobody is asked but the server.");
-    const { id, method, params = {} } = JSON.parse(String(body)) as Rpc;
-    if (method === "tools/call") called.push(params.name ?? "");
-    const key = new Headers(headers).get("authorization");
-    if (method.startsWith("tools/")) keys.push(`${method} ${key}`);
-    if (id === undefined) return new Response(null, { status: 202 });
-    const result = answers[method];
-    const error = { code: -32_601, message: "Method not found" };
-    const said = result === undefined ? { error } : { result };
-    return Response.json({ jsonrpc: "2.0", id, ...said });
+    const [, method = ""] = /"method":"(tools[^"]+)"/.exec(await request.clone().text()) ?? [];
+    if (method !== "") keys.push(`${method} ${request.headers.get("authorization")}`);
+    return shop.fetch(request);
   });
 }
 

@@ -84,13 +84,6 @@ it("holds the records of a CSV", () =>
     ]);
   }));
 
-it("holds a CSV as bytes without the option", () =>
-  withVariables(async (own) => {
-    const { variables } = createClient(url, optionsFor(own)).conversation("guide");
-    const csv = await variables.put("sales", new Blob(["a,b\n1,2\n"], { type: "text/csv" }));
-    expect(csv).toMatchObject({ type: "bytes", mediaType: "text/csv" });
-  }));
-
 it("is stored as secret or sealed", async () => {
   const model = scriptedModel([[text("$api_key, $patients[0].name"), finish()]]);
   await withWorker(createRuntime({ agents, model }), async (own) => {

@@ -2,7 +2,7 @@ import { createRuntime } from "byref";
 import { expect, it, vi } from "vitest";
 import { createClient } from "../../../packages/client/src/client.ts";
 import { byrefTransport } from "../../../packages/client/src/react/byref-transport.ts";
-import { LiveConversation } from "../../../packages/client/src/react/live-conversation.ts";
+import { LiveConversation, liveOf } from "../../../packages/client/src/react/live-conversation.ts";
 import { finish, scriptedModel, text } from "byref/testing";
 import { type Send, sendTo } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
@@ -129,6 +129,27 @@ it("has each event once, however often a browser is back online", slow, async ()
   vi.unstubAllGlobals();
 });
 
+it("listens to the page while something shows it, and is kept among the last 20 (matrix-org/matrix-react-sdk#3826)", () => {
+  const signals: AbortSignal[] = [];
+  vi.stubGlobal(
+    "addEventListener",
+    (...[, , { signal }]: [string, object, { signal: AbortSignal }]) => void signals.push(signal),
+  );
+  const client = createClient(ORIGIN, { fetch: () => new Promise(() => undefined) });
+  const open = (id: string) => liveOf(client.conversation(id));
+  const [shown, left] = [open("shown"), open("left")];
+  const ends = [shown, left].map(({ events }) => events.subscribe(() => undefined));
+  ends.pop()?.();
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
+  for (let other = 0; other < 18; other++) open(`${other}`);
+  expect(open("left")).toBe(left);
+  for (let other = 18; other < 38; other++) open(`${other}`);
+  expect([open("shown") === shown, open("left") === left]).toEqual([true, false]);
+  ends.pop()?.();
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  vi.unstubAllGlobals();
+});
+
 it("shows the metadata of a secret, and forgets a part that nothing shows", slow, () =>
   withLive(async ({ live, conversation }) => {
     await conversation.variables.put("token", "abc", { visibility: "secret" });
@@ -141,6 +162,28 @@ it("shows the metadata of a secret, and forgets a part that nothing shows", slow
     await vi.waitFor(() => expect(live.part("token", undefined)).not.toBe(part));
   }),
 );
+
+it("the transport's own headers are sent once, however they are written (adobe/fastly-native-promises#295)", async () => {
+  const sent: Headers[] = [];
+  const fetch: Send = async (_, { headers }) => {
+    sent.push(new Headers(headers));
+    return new Response(null, { status: 204 });
+  };
+  const headers = { "Content-Type": "application/json", Authorization: "Bearer old", "X-Own": "1" };
+  const transport = byrefTransport(ORIGIN, { fetch, headers, auth: "key" });
+  const messages = [{ id: "m", role: "user" as const, parts: [] }];
+  const about = {
+    trigger: "submit-message",
+    messageId: undefined,
+    abortSignal: undefined,
+  } as const;
+  await transport.sendMessages({ chatId: "c", messages, ...about });
+  expect(Object.fromEntries(sent[0] ?? [])).toMatchObject({
+    "content-type": "application/json",
+    authorization: "Bearer key",
+    "x-own": "1",
+  });
+});
 
 it.each(["stop", "leave"] as const)("an abort of the chat with onAbort %s", async (onAbort) => {
   const asked: string[] = [];

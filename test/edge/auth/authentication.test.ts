@@ -3,7 +3,7 @@ import { callWith, ORIGIN, problemIn, newId, json } from "../../support/edge.ts"
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { weather } from "../../../examples/agents/weather.ts";
-import { ByrefError } from "../../../src/errors.ts";
+import { ByrefError, type ErrorCode } from "../../../src/errors.ts";
 import { createRuntime, type Authenticator, settingsAuthenticator } from "../../../src/byref.ts";
 import { scriptedModel } from "byref/testing";
 
@@ -265,9 +265,12 @@ describe("CORS_ORIGINS", () => {
     },
   );
 
-  it("lets an allowed page read why it was refused", async () => {
+  it("lets an allowed page read why it was refused, and open endpoints (ory/hydra#2989)", async () => {
+    expect(allowed(await call("GET", "/health", { headers: { origin: APP } }))).toBe(APP);
     const response = await call("GET", await newValue(), { headers: { origin: APP } });
     expect(allowed(response)).toBe(APP);
+    const exposed = response.headers.get("access-control-expose-headers");
+    expect(exposed).toContain("www-authenticate");
     expect(response.headers.get("access-control-allow-credentials")).toBeNull();
     expect(response.headers.get("vary")?.toLowerCase()).toContain("origin");
     await problemIn(response, "unauthorized");
@@ -332,45 +335,47 @@ describe("an application's own authenticator", () => {
     await problemIn(await workerWith(authenticator)("GET", "/agents"), "unauthorized");
   });
 
-  it.each<readonly [string, unknown]>([
-    ["nothing", undefined],
-    ["an empty text", ""],
-    ["a number", 1],
-    ["an object without a tenant", { principal: "alice" }],
-    ["an object with a list", { tenant: ["alice"] }],
-    ["an empty principal", { tenant: "alice", principal: "" }],
-    ["a principal that is a number", { tenant: "alice", principal: 7 }],
-    ["claims that are a list", { tenant: "alice", claims: ["admin"] }],
-    ["a String", Object("alice")],
-    ["too much", "x".repeat(257)],
-    ["half a character", "a\udc00"],
-  ])("lets nobody in by returning %s", async (_, tenant) => {
-    for (const authenticator of [() => tenant, async () => tenant]) {
-      const call = workerWith(authenticator);
-      await problemIn(await call("GET", "/agents"), "unauthorized");
-      await problemIn(await call("DELETE", `/conversations/${newId()}`), "unauthorized");
-    }
-  });
-
   const unreadable = {
     get: () => {
       throw new Error("no");
     },
   };
+  const returned: Readonly<Record<string, unknown>> = {
+    nothing: undefined,
+    "an empty text": "",
+    "a number": 1,
+    "an object without a tenant": { principal: "alice" },
+    "an object with a list": { tenant: ["alice"] },
+    "an empty principal": { tenant: "alice", principal: "" },
+    "a principal that is a number": { tenant: "alice", principal: 7 },
+    "claims that are a list": { tenant: "alice", claims: ["admin"] },
+    "a String": Object("alice"),
+    "too much": "x".repeat(257),
+    "half a character": "a\udc00",
+  };
 
-  it.each<readonly [string, unknown, "internal" | "unauthorized" | "foreign_origin"]>([
-    ["an error", new Error("hunter2: no such session"), "internal"],
-    ["nothing", undefined, "internal"],
-    ["an object", { code: "ok", status: 200, message: "hunter2" }, "internal"],
-    ["an unreadable object", new Proxy({}, unreadable), "internal"],
-    ["a refusal of ours", new ByrefError("unauthorized", "Log in first."), "unauthorized"],
-    ["another refusal", new ByrefError("foreign_origin", "Not from there."), "foreign_origin"],
-  ])("lets nobody in by throwing %s", async (_, thrown, code) => {
+  it.each<readonly [string, () => unknown, ErrorCode]>([
+    ...Object.entries(returned).map(
+      ([what, tenant]) => [`returning ${what}`, () => tenant, "unauthorized"] as const,
+    ),
+    ["throwing an error", () => throwing(new Error("hunter2: no such session")), "internal"],
+    ["throwing nothing", () => throwing(undefined), "internal"],
+    ["throwing an object", () => throwing({ code: "ok", message: "hunter2" }), "internal"],
+    ["throwing what cannot be read", () => throwing(new Proxy({}, unreadable)), "internal"],
+    [
+      "throwing a refusal of ours",
+      () => throwing(new ByrefError("foreign_origin", "Not from there.")),
+      "foreign_origin",
+    ],
+  ])("lets nobody in by %s", async (_, authenticator, code) => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
-    for (const authenticator of [() => throwing(thrown), () => Promise.reject(thrown)]) {
-      const call = workerWith(authenticator);
-      for (const path of ["/agents", `/conversations/${newId()}`]) {
-        const response = await call("GET", path);
+    for (const own of [authenticator, async () => authenticator()]) {
+      const call = workerWith(own);
+      for (const [method, path] of [
+        ["GET", "/agents"],
+        ["DELETE", `/conversations/${newId()}`],
+      ] as const) {
+        const response = await call(method, path);
         expect(response.headers.get("x-content-type-options")).toBe("nosniff");
         expect(JSON.stringify(await problemIn(response, code))).not.toContain("hunter2");
       }
@@ -390,34 +395,23 @@ describe("the binding RATE_LIMIT", () => {
   const authenticator: Authenticator = ({ headers }) => headers.get("cookie") ?? "";
   const as = (cookie: string) => ({ headers: { cookie } });
 
-  it("is applied to each tenant", async () => {
-    const left = new Map([["a", 2]]);
+  it("is applied to each tenant, and not to unauthorized requests or /health", async () => {
+    const left = new Map([["a", 1]]);
     const limit = vi.fn(async ({ key }: { key: string }) => {
       const count = left.get(key) ?? 1_000;
       left.set(key, count - 1);
       return { success: count > 0 };
     });
     const call = workerWith(authenticator, { RATE_LIMIT: { limit } });
-    for (let times = 0; times < 2; times++) {
-      expect((await call("GET", "/agents", as("a"))).status).toBe(200);
-    }
-    const refused = await call("GET", "/agents", as("a"));
-    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-    expect(refused.status).toBe(429);
-    await problemIn(refused, "rate_limited");
-    const path = `/conversations/${newId()}/variables/a`;
-    await problemIn(await call("PUT", path, json(1, { cookie: "a" })), "rate_limited");
-    expect((await call("GET", "/agents", as("b"))).status).toBe(200);
-    expect(limit.mock.calls.map(([{ key }]) => key).join("")).toBe("aaaab");
-  });
-
-  it("is not called for unauthorized requests, nor for /health", async () => {
-    const limit = vi.fn(async () => ({ success: true }));
-    const call = workerWith(authenticator, { RATE_LIMIT: { limit } });
     await problemIn(await call("GET", "/agents"), "unauthorized");
     await problemIn(await call("GET", "/agents?ticket=x", as("a")), "unauthorized");
     await call("GET", "/health");
-    expect(limit).not.toHaveBeenCalled();
+    expect((await call("GET", "/agents", as("a"))).status).toBe(200);
+    const refused = await call("GET", `/conversations/${newId()}/variables`, as("a"));
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    await problemIn(refused, "rate_limited");
+    expect((await call("GET", "/agents", as("b"))).status).toBe(200);
+    expect(limit.mock.calls.map(([{ key }]) => key).join("")).toBe("aab");
   });
 
   it("lets requests through if it fails", async () => {

@@ -150,32 +150,30 @@ describe("every route", () => {
   });
 
   it.each(routes)("%s answers another tenant as if nothing existed", async (route) => {
-    const alices = guarded;
-    const nothing = { id: newId(), plan: alices.plan };
+    const nothing = { id: newId(), plan: guarded.plan };
     // Both tenants are new, so that conversations of their own do not differ.
     const [mine, other] = [
       as(newcomerOf(routes.indexOf(route))),
       as(newcomerOf(199 - routes.indexOf(route))),
     ];
-    const answer = await told(await send(route, alices, mine), alices);
+    const answer = await told(await send(route, guarded, mine), guarded);
     expect(answer).not.toContain(CANARY);
     expect(answer).toBe(await told(await send(route, nothing, other), nothing));
     expect(showsNothing(route, answer)).toBe(true);
 
     // The request has changed nothing.
-    const path = `/conversations/${alices.id}`;
+    const path = `/conversations/${guarded.id}`;
     const read = async (rest: string) =>
       (await call("GET", path + rest, { headers: as(ALICE) })).text();
     expect(await read("/variables/photo")).toBe(CANARY);
     const about = JSON.parse(await read("")) as object;
     expect(about).toMatchObject({ title: CANARY, messages: 2, status: "idle" });
-    expect(await read(`/plans/${alices.plan}`)).not.toContain('"approved"');
+    expect(await read(`/plans/${guarded.plan}`)).not.toContain('"approved"');
   });
 
   it.each(["GET /health", "GET /nowhere", ...routes])("%s has security headers", async (route) => {
-    const alices = guarded;
     for (const headers of [{}, as(ALICE), as(BOB)]) {
-      const response = await send(route, alices, headers);
+      const response = await send(route, guarded, headers);
       await response.text();
       const said = Object.fromEntries(response.headers);
       expect(said).toMatchObject({

@@ -306,11 +306,15 @@ it("gateway metadata names the issuer of tokens if AUTH=jwt has one", async () =
     JWT_SECRET: "0123456789abcdef0123456789abcdef",
     JWT_TENANT_CLAIM: "sub",
     JWT_ISSUER: "https://login.example",
+    CORS_ORIGINS: "https://inspector.example",
   };
   const context = { waitUntil: () => undefined, passThroughOnException: () => undefined };
   const at = (path: string, env: object = settings, method = "GET") =>
     worker.fetch(
-      new Request(`https://byref.example${path}`, { method }),
+      new Request(`https://byref.example${path}`, {
+        method,
+        headers: { origin: "https://inspector.example" },
+      }),
       env as unknown as Cloudflare.Env,
       context as unknown as ExecutionContext,
     );
@@ -321,6 +325,8 @@ it("gateway metadata names the issuer of tokens if AUTH=jwt has one", async () =
     `Bearer resource_metadata="${metadata}/conversations/one/mcp"`,
   );
   const described = await at("/.well-known/oauth-protected-resource/conversations/one/mcp");
+  // A client in a browser reads it before it has a token (routecraftjs/routecraft#320).
+  expect(described.headers.get("access-control-allow-origin")).toBe("https://inspector.example");
   expect(await described.json()).toEqual({
     resource: "https://byref.example/conversations/one/mcp",
     authorization_servers: ["https://login.example"],

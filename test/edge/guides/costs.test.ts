@@ -1,10 +1,9 @@
 import { generateText, tool } from "ai";
 import { type Agent, createRuntime } from "byref";
-import { createClient } from "byref/client";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { failureOf, sendTo } from "../../support/client.ts";
-import { json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
+import { clientOf, failureOf } from "../../support/client.ts";
+import { json, newId, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
 import {
   finish,
@@ -35,8 +34,7 @@ it("reports what a turn cost, and what it would have cost by value", async () =>
   ];
   const model = scriptedModel(steps);
   await withWorker(createRuntime({ agents: [shop], model }), async (own) => {
-    const options = { fetch: sendTo(own as OwnRuntime) };
-    const chat = createClient(ORIGIN, options).conversation("c");
+    const chat = clientOf(own as OwnRuntime).conversation("c");
     // --- what a turn took
     const { usage, savings, cost } = await chat.send("Which rows are there?").json();
     const share = savings.promptChars / savings.inlinePromptChars;
@@ -59,7 +57,7 @@ it("shows what is sent to a model now and later", async () => {
   ];
   const model = scriptedModel(steps);
   await withWorker(createRuntime({ agents: [shop], model }), async (own) => {
-    const client = createClient(ORIGIN, { fetch: sendTo(own as OwnRuntime) });
+    const client = clientOf(own as OwnRuntime);
     const first = await client.prompt("shop");
     await client.conversation("c").send("Which rows are there?").text();
     // --- what a model is sent
@@ -99,7 +97,7 @@ it("ends a turn at its spending limits", async () => {
       async (own) => {
         const init = json({ message: "Go." }, { accept: "application/json" });
         const response = await own.call("POST", "/conversations/c/messages", init);
-        const chat = createClient(ORIGIN, { fetch: sendTo(own as OwnRuntime) }).conversation("d");
+        const chat = clientOf(own as OwnRuntime).conversation("d");
         expect(await failureOf(chat.send("Go.").text())).toMatchObject({
           code: "spend_exceeded",
           details: { limit: "tenant.modelCalls", maximum: 15, actual: 16 },
@@ -161,8 +159,7 @@ it("replaces old turns with an outline, and keeps them in $history", async () =>
   };
   // ---
   await withWorker(createRuntime({ agents: [historian, summarizing], model }), async (own) => {
-    const options = { fetch: sendTo(own as OwnRuntime) };
-    const chat = createClient(ORIGIN, options).conversation("c");
+    const chat = clientOf(own as OwnRuntime).conversation("c");
     for (let turn = 1; turn <= 12; turn++) await chat.send(`Question ${turn}?`).text();
     // --- the history as a variable
     const { variables } = await chat.variables.list();
@@ -176,9 +173,8 @@ it("replaces old turns with an outline, and keeps them in $history", async () =>
     );
     expect(prompt.length).toBeLessThan(8_000);
 
-    const other = createClient(ORIGIN, options).conversation("c");
     const agent = "summarizing";
-    for (let turn = 1; turn <= 8; turn++) await other.send(`More ${turn}?`, { agent }).text();
+    for (let turn = 1; turn <= 8; turn++) await chat.send(`More ${turn}?`, { agent }).text();
     expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("summary: Old.");
   });
 });

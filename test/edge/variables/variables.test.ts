@@ -1,7 +1,7 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
-import { call, get, namesIn, newId, objectOf, problemIn, put, json } from "../../support/edge.ts";
+import { call, get, newId, objectOf, problemIn, put, json } from "../../support/edge.ts";
 import { httpCases } from "../../support/http-cases.ts";
 import { slow } from "../../support/slow.ts";
 import { getWith, putAs, TEXT, anyBytes, NDJSON } from "../../support/values.ts";
@@ -197,25 +197,6 @@ httpCases({
     ["PUT /variables/s?visibility=model", json(5), 200, { visibility: "model" }],
     ["GET /variables/s", 200, "5"],
   ],
-});
-
-it("an expired variable answers 410 with its tombstone until it is saved again", async () => {
-  const id = newId();
-  await put(id, "a?ttl=3600", [1]);
-  const expiresAt = Date.now() - 5;
-  await runInDurableObject(objectOf(id), (_, { storage }) => {
-    storage.sql.exec("UPDATE variable SET expires_at = ? WHERE name = 'a'", expiresAt);
-  });
-  await evictDurableObject(objectOf(id));
-  const evictedAt = new Date(expiresAt).toISOString();
-  for (const rest of ["a", "a/info", "a?path=[0]"]) {
-    const problem = await problemIn(await get(id, rest), "variable_evicted");
-    expect(problem.tombstone).toEqual({ name: "a", version: 1, evictedAt, reason: "expired" });
-    expect(problem.detail).toContain(evictedAt);
-  }
-  expect(await namesIn(id)).toEqual([]);
-  expect((await putAs(id, "a", { body: "2", type: JSON_TYPE })).status).toBe(201);
-  expect(await (await get(id, "a/info")).json()).toMatchObject({ version: 2 });
 });
 
 describe("large JSON", slow, () =>

@@ -47,9 +47,12 @@ export function connect(root: string, options: ClientOptions): Connection {
     const key = typeof auth === "function" ? await auth() : auth;
     const text: string | undefined = JSON.stringify(json);
     const authorization = key === undefined ? undefined : `Bearer ${key}`;
+    const url = root + at;
+    // `fetch` would leave out such a segment and the one before it: the request would be for something else.
+    if (/\/\.\.?(\/|$)/.test(url)) throw new ClientError("bad_path", url);
     const search = String(new URLSearchParams(definedFields(query)));
     const response = await withNetworkErrors(signal, () =>
-      send(root + at + (search && `?${search}`), {
+      send(url + (search && `?${search}`), {
         method,
         headers: definedFields({
           authorization,
@@ -95,10 +98,10 @@ export async function withNetworkErrors<Result>(
 /** Makes an error of a response's body: a problem document, or any other text. */
 function errorFor(status: number, text: string): ClientError {
   const details = { ...(parsed(text) as Readonly<Record<string, unknown>> | undefined) };
-  const { code = "bad_answer", title = text.slice(0, MAX_TITLE_CHARS), detail = title } = details;
-  // 502 and 504 are a proxy's, unless they have a code.
-  const isPassing = status === 503 || (status > 501 && details.code === undefined);
-  const known = isPassing ? "unavailable" : code;
+  const { code, title = text.slice(0, MAX_TITLE_CHARS), detail = title } = details;
+  // 502 and 504 are a proxy's, unless they have a code, which is a text.
+  const passing = status > 501 ? "unavailable" : "bad_answer";
+  const known = typeof code === "string" && status !== 503 ? code : passing;
   // A newer server may send codes that are not in the type.
   return new ClientError(known as ClientErrorCode, String(detail), { status, details });
 }
@@ -130,7 +133,7 @@ const LONG = /[\d.]{16}|\de\W?\d{3}/i;
 
 /** The digits of a number, without its size and the zeros before them. */
 function digitsOf(text: string): string {
-  return text.replace(/\.|e.*/gi, "").replace(/^[-0]+/, "");
+  return text.replace(/^[-0.]+|\.|e.*/gi, "");
 }
 
 function definedFields(fields: Fields): Record<string, string> {

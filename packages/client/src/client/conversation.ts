@@ -103,7 +103,7 @@ export function conversationOf(connection: Connection, client: object, id: strin
         { signal }: Reading = {},
       ): Streamed<RunData, TurnAnswer | RunView> {
         const at = pathTo("approvals", approval);
-        return streamed(connection, { method: "POST", at, json, mayRepeat: false, signal });
+        return streamed(connection, { method: "POST", at, json, signal });
       },
     },
     /** Sends a message. Reconnects after a broken connection, without losing a part or sending the message twice. */
@@ -177,5 +177,5 @@ export function conversationOf(connection: Connection, client: object, id: strin
 
 /** Replaces `crypto.randomUUID`, which is missing on pages without TLS. */
 function newId(): string {
-  return crypto.getRandomValues(new Uint32Array(4)).join("-");
+  return crypto.getRandomValues(new Uint32Array(4)).join();
 }

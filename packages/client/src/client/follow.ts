@@ -6,7 +6,7 @@ interface FollowOptions {
   /** Requests the stream, or the part of it after the frame with this id. */
   readonly open: (after: string | undefined) => Promise<Response>;
   /** True if the request may be repeated before any frame has arrived, although the server may have received it. */
-  readonly mayRepeat: boolean;
+  readonly mayRepeat?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -109,9 +109,7 @@ export function retriesFor({ retryMs = backOff }: ClientOptions, signal: AbortSi
       // The next request throws the reason of an abort.
       await pause(ms, signal);
     },
-    reset: () => {
-      failures = 0;
-    },
+    reset: () => void (failures = 0),
   };
 }
 

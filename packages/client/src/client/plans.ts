@@ -4,6 +4,7 @@ import type { PlanView, RunView } from "../../../plans/src/http/plan-view.ts";
 import type { jsonPlan } from "../../../plans/src/plan/json-plan.ts";
 import type { Json } from "../../../../src/references.ts";
 import { type Connection, pathTo } from "./connection.ts";
+import { bytesIn } from "./variables.ts";
 import { type Streamed, streamed, type TurnData } from "./streamed.ts";
 
 /**
@@ -38,16 +39,17 @@ export type ClientPlans = ReturnType<typeof plansOf>;
 
 export function plansOf(connection: Connection) {
   const { ask } = connection;
+  const at = pathTo.bind(undefined, "plans");
   return {
     /** Throws `invalid_plan`, whose details have all `findings`. */
     propose(plan: WrittenPlan, query: { readonly agent?: string } = {}): Promise<PlanView> {
-      const [type, body] =
+      const sent =
         "xml" in plan
-          ? ["application/xml", plan.xml]
+          ? bytesIn(plan.xml, "application/xml")
           : "template" in plan
-            ? ["text/markdown", plan.template]
-            : ["application/json", JSON.stringify(plan)];
-      return ask("POST", pathTo("plans"), { query, headers: { "content-type": type }, body });
+            ? bytesIn(plan.template, "text/markdown")
+            : { json: plan };
+      return ask("POST", at(), { query, ...sent });
     },
     /** Says which calls would make stale variables again, by default all that are stale. */
     recomputation: (names?: readonly string[]): Promise<Recomputation> =>
@@ -55,21 +57,20 @@ export function plansOf(connection: Connection) {
     /** Runs those calls, as `run` does; resolves with the `Recomputation` if there are none. */
     recompute(names?: readonly string[]): Streamed<RunData, RunView | Recomputation> {
       const json = { names, run: true };
-      return streamed(connection, { method: "POST", at: "/recompute", json, mayRepeat: false });
+      return streamed(connection, { method: "POST", at: "/recompute", json });
     },
     /** Oldest first. */
-    list: (): Promise<{ readonly plans: readonly Omit<PlanView, "runs">[] }> =>
-      ask("GET", pathTo("plans")),
-    get: (plan: string): Promise<PlanView> => ask("GET", pathTo("plans", plan)),
-    approve: (plan: string): Promise<PlanView> => ask("POST", pathTo("plans", plan, "approve")),
-    cancel: (plan: string): Promise<PlanView> => ask("POST", pathTo("plans", plan, "cancel")),
+    list: (): Promise<{ readonly plans: readonly Omit<PlanView, "runs">[] }> => ask("GET", at()),
+    get: (plan: string): Promise<PlanView> => ask("GET", at(plan)),
+    approve: (plan: string): Promise<PlanView> => ask("POST", at(plan, "approve")),
+    cancel: (plan: string): Promise<PlanView> => ask("POST", at(plan, "cancel")),
     /**
      * Runs a plan. The last part of the stream is `data-run`. Throws if the connection breaks before the first
      * part, because the run may or may not have begun.
      */
     run(plan: string, { signal, ...json }: RunOptions = {}): Streamed<RunData, RunView> {
-      const at = pathTo("plans", plan, "run");
-      return streamed(connection, { method: "POST", at, json, mayRepeat: false, signal });
+      const request = { at: at(plan, "run"), json, signal } as const;
+      return streamed(connection, { method: "POST", ...request });
     },
   };
 }

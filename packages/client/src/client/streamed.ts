@@ -37,7 +37,7 @@ export interface StreamRequest extends Request {
   readonly method: "GET" | "POST";
   readonly at: string;
   /** True if repeating the request has no further effect. */
-  readonly mayRepeat: boolean;
+  readonly mayRepeat?: boolean | undefined;
 }
 
 export function streamed<Data extends Record<string, unknown>, Whole>(
@@ -96,13 +96,13 @@ function accepting(request: StreamRequest, accept: string): Request {
 }
 
 function turnGone(): ClientError {
-  return new ClientError("turn_gone", "Another turn has begun; see the messages.");
+  return new ClientError("turn_gone", "Another turn has begun.");
 }
 
 /** Joins texts as paragraphs. Leaves out the text of cancelled steps. */
 async function textOf(chunks: AsyncIterable<Chunk<Record<string, unknown>>>): Promise<string> {
   let step = new Map<string, string>();
-  let details: object | undefined;
+  let details: Partial<TurnMetadata> | undefined;
   const steps = [step];
   for await (const chunk of chunks) {
     if (chunk.type === "message-metadata") details = chunk.messageMetadata;
@@ -112,11 +112,11 @@ async function textOf(chunks: AsyncIterable<Chunk<Record<string, unknown>>>): Pr
     if (chunk.type === "text-delta") step.set(chunk.id, (step.get(chunk.id) ?? "") + chunk.delta);
   }
   const texts = steps.flatMap((step) => [...step.values()]);
-  return texts.filter((text) => text !== "").join("\n\n");
+  return texts.filter(Boolean).join("\n\n");
 }
 
 /** Parses the `code: message` of an error part. */
-function failureIn(errorText: string, details?: object): ClientError {
+function failureIn(errorText: string, details: Partial<TurnMetadata> = {}): ClientError {
   const [, code = "internal", message = errorText] = /^(\w+): (.*)/s.exec(errorText) ?? [];
-  return new ClientError(code as ClientErrorCode, message, { details: { ...details } });
+  return new ClientError(code as ClientErrorCode, message, { details });
 }

@@ -77,43 +77,44 @@ export interface VariableChanges {
 export type ClientVariables = ReturnType<typeof variablesOf>;
 
 export function variablesOf({ ask, call }: Connection) {
+  const at = pathTo.bind(undefined, "variables");
   /** Returns the value's response, with its headers: for streaming, for its ETag, or for a `range`. */
   const open = (
     name: string,
     part: ValuePart = {},
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<Response> => call("GET", pathTo("variables", name), { query: { ...part }, headers });
+  ): Promise<Response> => call("GET", at(name), { query: { ...part }, headers });
   return {
     open,
     /** Returns the variables that `last` or `names` selects, or else a page. */
     list: ({ names, ...query }: VariableQuery = {}): Promise<VariablePage> =>
-      ask("GET", pathTo("variables"), { query: { ...query, names: names?.join() } }),
+      ask("GET", at(), { query: { ...query, names: names?.join() } }),
     /** Returns the value: bytes as a `Uint8Array`, anything else as JSON. The caller vouches for its type. */
     get: async <Value = Json | Uint8Array>(name: string, part?: ValuePart): Promise<Value> =>
       (await valueIn(await open(name, part))) as Value,
-    info: (name: string): Promise<VariableInfo> => ask("GET", pathTo("variables", name, "info")),
+    info: (name: string): Promise<VariableInfo> => ask("GET", at(name, "info")),
     /** Returns the metadata's response, whose ETag guards a `patch`. */
-    openInfo: (name: string): Promise<Response> => call("GET", pathTo("variables", name, "info")),
+    openInfo: (name: string): Promise<Response> => call("GET", at(name, "info")),
     /** Sends bytes unchanged and any other value as JSON. */
     put(
       name: string,
       value: Json | Uint8Array | Blob,
       { contentType, ifMatch, ifNoneMatch, ...query }: PutOptions = {},
     ): Promise<VariableInfo> {
-      const guards = { "if-match": ifMatch, "if-none-match": ifNoneMatch };
+      const guards = headersOf({ ifMatch, ifNoneMatch });
       const sent =
         value instanceof Blob || value instanceof Uint8Array
           ? bytesIn(value, contentType, guards)
           : { json: value, headers: guards };
-      return ask("PUT", pathTo("variables", name), { query, ...sent });
+      return ask("PUT", at(name), { query, ...sent });
     },
     patch: (name: string, json: VariableChanges, guards?: Guards): Promise<VariableInfo> =>
-      ask("PATCH", pathTo("variables", name), { json, headers: headersOf(guards) }),
+      ask("PATCH", at(name), { json, headers: headersOf(guards) }),
     delete: async (name: string, guards?: Guards): Promise<void> =>
-      void (await call("DELETE", pathTo("variables", name), { headers: headersOf(guards) })),
+      void (await call("DELETE", at(name), { headers: headersOf(guards) })),
     /** Deletes all variables but the newest `keepLast`; `deleted` has the names. */
     reset: (keepLast = 0): Promise<{ readonly deleted: readonly string[] }> =>
-      ask("DELETE", pathTo("variables"), { query: { keepLast } }),
+      ask("DELETE", at(), { query: { keepLast } }),
   };
 }
 
@@ -129,10 +130,11 @@ export function valueIn(response: Response): Promise<unknown> {
   });
 }
 
-function bytesIn(
+/** A body, with the headers that it needs. */
+export function bytesIn(
   body: string | Blob | Uint8Array,
   contentType: string | undefined,
-  guards: object,
+  guards: object = {},
 ) {
   // `fetch` sets that of a text, and of a Blob that has one.
   const isTyped = typeof body === "string" || ("type" in body && body.type);
@@ -144,7 +146,7 @@ function bytesIn(
   };
 }
 
-function headersOf({ ifMatch, ifNoneMatch }: Guards = {}) {
+function headersOf({ ifMatch, ifNoneMatch }: { [N in keyof Guards]: string | undefined } = {}) {
   return { "if-match": ifMatch, "if-none-match": ifNoneMatch };
 }
 
@@ -160,6 +162,7 @@ export interface FilePutOptions extends Guards {
 export type ClientFiles = ReturnType<typeof filesOf>;
 
 export function filesOf({ ask, call }: Connection) {
+  const at = (path: string) => pathTo("files", ...path.split("/"));
   return {
     /** Returns a page, in the order of the paths. `after`: the `next` of an earlier page, or a path. */
     list: (
@@ -167,7 +170,7 @@ export function filesOf({ ask, call }: Connection) {
     ): Promise<filePages.FilePage> => ask("GET", pathTo("files"), { query }),
     /** Returns the file's response, with its headers: `text()`, a stream, its ETag, or a `range`. */
     open: (path: string, headers?: Readonly<Record<string, string>>): Promise<Response> =>
-      call("GET", pathTo("files", ...path.split("/")), headers && { headers }),
+      call("GET", at(path), headers && { headers }),
     /** Creates or replaces a file. The guards are ETags, as in `list`. */
     put(
       path: string,
@@ -175,11 +178,9 @@ export function filesOf({ ask, call }: Connection) {
       { contentType, visibility, ...guards }: FilePutOptions = {},
     ): Promise<filePages.FileSummary> {
       const sent = bytesIn(body, contentType, headersOf(guards));
-      return ask("PUT", pathTo("files", ...path.split("/")), { query: { visibility }, ...sent });
+      return ask("PUT", at(path), { query: { visibility }, ...sent });
     },
     delete: async (path: string, guards?: Guards): Promise<void> =>
-      void (await call("DELETE", pathTo("files", ...path.split("/")), {
-        headers: headersOf(guards),
-      })),
+      void (await call("DELETE", at(path), { headers: headersOf(guards) })),
   };
 }

@@ -70,14 +70,19 @@ async function opened(
 ): Promise<ReadableStream<UIMessageChunk> | null> {
   const { options, asked, request, stops } = opening;
   const { chatId, abortSignal } = asked;
-  const report = changesFor(options.onReconnect);
+  let wasLost = false;
+  const report = (isLost: boolean) => {
+    if (isLost !== wasLost) options.onReconnect?.(isLost);
+    wasLost = isLost;
+  };
   const connection = connectionOf(url, opening, report);
   const reading = new AbortController();
   let hasBegun = false;
   const leave = () => {
     // The turn of a message that was just sent is stopped when it has begun.
     if (!hasBegun && stops) return;
-    if (hasBegun && options.onAbort !== "leave") stop(connection);
+    // If that fails, the turn continues, and the messages show it.
+    if (hasBegun && options.onAbort !== "leave") connection.call("POST", "/stop").catch(() => {});
     reading.abort(abortSignal?.reason);
   };
   abortSignal?.addEventListener("abort", leave);
@@ -119,11 +124,6 @@ async function opened(
   return stream as ReadableStream<UIMessageChunk>;
 }
 
-/** Stops the turn. If that fails, the turn continues, and the messages show it. */
-function stop({ call }: Connection): void {
-  call("POST", "/stop").catch(() => undefined);
-}
-
 /** A connection to one conversation, of which the empty path is that of chats. */
 function connectionOf(
   url: string,
@@ -135,8 +135,10 @@ function connectionOf(
   const own: ClientOptions = {
     ...options,
     fetch: (to, init) => {
-      const more = typeof headers === "function" ? headers() : headers;
-      return send(to, { ...init, headers: { ...more, ...(init.headers as HeaderFields) } });
+      // Else `Content-Type` and `content-type` would be sent both.
+      const more = new Headers(typeof headers === "function" ? headers() : headers);
+      const all = { ...Object.fromEntries(more), ...(init.headers as HeaderFields) };
+      return send(to, { ...init, headers: all });
     },
     retryMs: (failures) => {
       const ms = asked.abortSignal?.aborted === true ? undefined : retryMs(failures);
@@ -153,14 +155,5 @@ function connectionOf(
       report(false);
       return response;
     },
-  };
-}
-
-/** Calls the listener when the connection is lost, or back; not twice in a row with the same. */
-function changesFor(listener: ByrefTransportOptions["onReconnect"]): (isLost: boolean) => void {
-  let wasLost = false;
-  return (isLost) => {
-    if (isLost !== wasLost) listener?.(isLost);
-    wasLost = isLost;
   };
 }

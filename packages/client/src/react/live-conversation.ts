@@ -81,15 +81,15 @@ export class LiveConversation {
   #last = LAST_VARIABLES;
   #listening: AbortController | undefined;
   #closing: ReturnType<typeof setTimeout> | undefined;
+  /** Aborted when nothing uses it: the page would keep it as long as it listens to the page. */
+  #watching: AbortController | undefined;
 
   constructor(conversation: ClientConversation) {
     this.#conversation = conversation;
-    page.document?.addEventListener("visibilitychange", () => this.#used());
-    page.addEventListener?.("online", () => {
-      // The old connection may be silent for a while before it counts as broken.
-      this.#close();
-      this.#used();
-    });
+  }
+
+  get isUsed(): boolean {
+    return [this.events, ...this.#loaded].some((one) => one.isUsed);
   }
 
   /** The part at the path; without a path, only the metadata. */
@@ -136,12 +136,24 @@ export class LiveConversation {
 
   /** Opens or closes the stream of events. */
   #used(): void {
-    const isUsed = [this.events, ...this.#loaded].some((one) => one.isUsed);
     clearTimeout(this.#closing);
-    if (!isUsed || page.document?.visibilityState === "hidden") {
+    if (!this.isUsed) this.#watching?.abort();
+    else if (this.#watching?.signal.aborted !== false) this.#watch();
+    if (!this.isUsed || page.document?.visibilityState === "hidden") {
       this.#closing = setTimeout(() => this.#close(), CLOSES_AFTER_MS);
     } else if (this.#listening === undefined) this.#listen();
     else for (const one of this.#loaded) one.refresh();
+  }
+
+  #watch(): void {
+    const { signal } = (this.#watching = new AbortController());
+    page.document?.addEventListener("visibilitychange", () => this.#used(), { signal });
+    const online = () => {
+      // The old connection may be silent for a while before it counts as broken.
+      this.#close();
+      this.#used();
+    };
+    page.addEventListener?.("online", online, { signal });
   }
 
   #close(): void {
@@ -150,15 +162,11 @@ export class LiveConversation {
   }
 
   #listen(): void {
-    const listening = new AbortController();
-    this.#listening = listening;
-    const { signal } = listening;
-    const unlisten = listen(this.#conversation.id, (name) => this.#written([name]));
+    const { signal } = (this.#listening = new AbortController());
+    const unlisten = listen((id, name) => id === this.#conversation.id && this.#written([name]));
     signal.addEventListener("abort", unlisten);
     // Changes in the meantime are unknown, except for events.
-    const renew = () => {
-      for (const one of this.#loaded) one.renew();
-    };
+    const renew = () => this.#loaded.forEach((one) => one.renew());
     renew();
     let failures = 0;
     const onOpen = () => {
@@ -192,9 +200,7 @@ export class LiveConversation {
       if (written.length > 0) this.#written(written);
       if (unknown.some(({ type }) => /^(?:plan|run)\./.test(type))) this.plans.renew();
     };
-    const onTurn = (id: string) => {
-      this.events.set({ ...this.events.read(), turn: { id } });
-    };
+    const onTurn = (id: string) => this.events.set({ ...this.events.read(), turn: { id } });
     const after = this.events.read().events.at(-1)?.id;
     // A lost connection is made again above, where it is shown.
     const retryMs = () => undefined;
@@ -219,21 +225,28 @@ export class LiveConversation {
 
 /** The browser's window, if there is one. */
 const page = globalThis as {
-  addEventListener?(type: "online", listener: () => void): void;
+  addEventListener?(type: "online", listener: () => void, options: object): void;
   readonly document?: {
     readonly visibilityState: string;
-    addEventListener(type: "visibilitychange", listener: () => void): void;
+    addEventListener(type: "visibilitychange", listener: () => void, options: object): void;
   };
 };
 
 const known = new WeakMap<object, Map<string, LiveConversation>>();
 
+/** Number of a client's conversations that are kept, so that a page shows at once what it showed before. */
+const MAX_KEPT = 20;
+
 /** Returns the same object for all objects of one client with the same id. */
 export function liveOf(conversation: ClientConversation): LiveConversation {
   const { client, id } = conversation;
   const all = known.get(client) ?? new Map<string, LiveConversation>();
-  known.set(client, all);
   const live = all.get(id) ?? new LiveConversation(conversation);
-  all.set(id, live);
+  // The newest is the last.
+  all.delete(id);
+  known.set(client, all.set(id, live));
+  for (const [other, { isUsed }] of all) {
+    if (all.size > MAX_KEPT && other !== id && !isUsed) all.delete(other);
+  }
   return live;
 }

@@ -1,18 +1,14 @@
-type Listener = (variable: string) => void;
+type Listener = (conversation: string, variable: string) => unknown;
 
-const listeners = new Map<string, Set<Listener>>();
+const listeners = new Set<Listener>();
 
 /** Notifies listeners that a turn, whose stream a transport of this page reads, has written or evicted a variable. */
-export function tell(conversation: string, variable: string): void {
-  for (const listener of listeners.get(conversation) ?? []) listener(variable);
+export function tell(...news: Parameters<Listener>): void {
+  for (const listener of listeners) listener(...news);
 }
 
 /** Returns a function that ends it. */
-export function listen(conversation: string, listener: Listener): () => void {
-  const all = listeners.get(conversation) ?? new Set();
-  listeners.set(conversation, all.add(listener));
-  return () => {
-    all.delete(listener);
-    if (all.size === 0) listeners.delete(conversation);
-  };
+export function listen(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }

@@ -11,7 +11,6 @@ import {
   type ConversationParts,
   type Endpoint,
   endpoint,
-  locationQuery,
   parameters,
   type PlanSupport,
   requestBodies,
@@ -122,7 +121,6 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
       summary: "Proposes a plan; an error lists all findings",
       query: {
         agent: parameters.text.optional(),
-        location: locationQuery,
         run: z
           .enum(["true", "false"])
           .optional()
