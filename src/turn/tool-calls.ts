@@ -67,12 +67,15 @@ export class ToolCalls {
 
   /**
    * Returns the calls that may run. All calls of a step are prepared before any of them runs, so that each
-   * sees the variables as they were. If one names what another writes, all but the first are deferred.
+   * sees the variables as they were. If one names what another writes, none is: each is released in its turn.
    * Failures and approval requests are written at once.
    */
   async plan(calls: readonly ToolCall[], messages: Messages): Promise<readonly Planned[]> {
     for (const call of calls.slice(limits.maxBatchItems)) this.#refuse(call, TOO_MANY);
-    return this.#planAll(await this.#defer(calls.slice(0, limits.maxBatchItems)), messages);
+    const all = calls.slice(0, limits.maxBatchItems);
+    const hasTags = tagsOf(this.#context.agent) !== undefined && all.length > 1;
+    const isOrdered = hasTags || all.some((call) => this.#usesOf(call, all).length > 0);
+    return isOrdered ? [] : this.#planAll(all, messages);
   }
 
   /**
@@ -143,10 +146,8 @@ export class ToolCalls {
     const calls = this.#options.state.parts.calls();
     const call = this.#next(calls);
     if (call === undefined) return [];
-    const missing = this.#missing(call, [...calls.values()]);
-    return missing === undefined
-      ? this.#planAll([call], messages)
-      : this.#refuse(call, skippedFor(missing.source, missing.writer));
+    const missing = await this.#missing(call, [...calls.values()]);
+    return missing === undefined ? this.#planAll([call], messages) : this.#refuse(call, missing);
   }
 
   /**
@@ -166,30 +167,6 @@ export class ToolCalls {
     }
   }
 
-  /**
-   * Returns the calls of a step that can be prepared now. If a call names what another one writes, each call
-   * is deferred until the one before it has an outcome, and a call is skipped that needs what only a later
-   * one brings into being.
-   */
-  async #defer(calls: readonly ToolCall[]): Promise<readonly ToolCall[]> {
-    const { agent, store } = this.#context;
-    const uses = calls.map((call) => this.#usesOf(call, calls));
-    const isOrdered = tagsOf(agent) !== undefined || uses.some(({ length }) => length > 0);
-    if (!isOrdered) return calls;
-    const ready: ToolCall[] = [];
-    for (const [index, call] of calls.entries()) {
-      let early: Use | undefined;
-      for (const use of uses[index] ?? []) {
-        const isLater =
-          use.isNeeded && use.writers.every((writer) => calls.indexOf(writer) > index);
-        if (isLater && !(await exists(use, store))) early ??= use;
-      }
-      if (early !== undefined) this.#refuse(call, skippedFor(early.source, early.writers[0]));
-      else ready.push(call);
-    }
-    return ready.slice(0, 1);
-  }
-
   /** The first call without an outcome, if it is deferred. Those of the provider may get theirs in a later answer. */
   #next(calls: ReadonlyMap<string, WrittenCall>): WrittenCall | undefined {
     const { begun } = this.#options.state;
@@ -199,16 +176,18 @@ export class ToolCalls {
     return isDeferred ? first : undefined;
   }
 
-  /** What the call reads and a call before it was to write, but has not. */
-  #missing(call: WrittenCall, calls: readonly WrittenCall[]) {
+  /** Says what the call reads that a call before it was to write, but has not, or that only a later one brings into being. */
+  async #missing(call: WrittenCall, calls: readonly WrittenCall[]): Promise<Failure | undefined> {
     const { store } = this.#context;
     const step = (one: WrittenCall) => one.place.split("/")[0];
-    const before = calls.slice(0, calls.indexOf(call)).filter((one) => step(one) === step(call));
-    for (const { source, name, isNeeded, writers } of this.#usesOf(call, before)) {
-      const writer = writers.find(
-        (one) => one.outcome !== "done" || store.glance(name) === undefined,
-      );
-      if (isNeeded && writer !== undefined) return { source, writer };
+    const inStep = calls.filter((one) => step(one) === step(call));
+    for (const use of this.#usesOf(call, inStep).filter(({ isNeeded }) => isNeeded)) {
+      const { source, name, writers } = use;
+      const before = writers.filter((one) => inStep.indexOf(one) < inStep.indexOf(call));
+      const isAbsent = store.glance(name) === undefined;
+      const failing = before.find(({ outcome }) => isAbsent || outcome !== "done");
+      if (failing !== undefined) return skippedFor(source, failing);
+      if (before.length === 0 && !(await exists(use, store))) return skippedFor(source, writers[0]);
     }
     return undefined;
   }

@@ -286,7 +286,7 @@ describe("a turn that has waited", () => {
     const log = waited();
     expect(seen(log, log.firstOwn)).toEqual(["start", "a"]);
     // Read in two parts.
-    expect(log.slice(3, 3, 4)).toMatchObject([{ edge: "start", id: 2_000_000_001 }]);
+    expect(log.slice(3, 3, 4)).toMatchObject([{ id: 2_000_000_001 }]);
     expect(log.slice(4, 3).map(({ data }) => labelOf(data))).toEqual(["a"]);
     expect(log.slice(3, 1).map(({ data }) => labelOf(data))).toEqual(["a"]);
     expect(log.slice(1, 1).map(({ data }) => labelOf(data))).toEqual(["start-step", "a"]);

@@ -165,19 +165,22 @@ export class Spend {
 
   #require(what: keyof Spent, count: number): void {
     const { limits } = this.#options;
-    const spent = { turn: this.turn[what], conversation: this.total[what] };
-    for (const scope of ["turn", "conversation"] as const) {
+    for (const [scope, { [what]: spent }] of [
+      ["turn", this.turn],
+      ["conversation", this.total],
+    ] as const) {
       const maximum = limits[scope]?.[what];
-      if (maximum === undefined || spent[scope] + count <= maximum) continue;
-      throw spendExceeded(scope, { what, maximum, spent: spent[scope], count });
+      if (maximum !== undefined && spent + count > maximum)
+        throw spendExceeded(scope, { what, maximum, spent, count });
     }
   }
 
-  /** Undefined if the leases have room for this. Else leases more, and resolves to true. */
-  #lease(need: Partial<Spent>): Promise<true> | undefined {
+  /** False if the leases have room for this. Else leases more. */
+  async #lease(need: Partial<Spent>): Promise<boolean> {
     const { lease } = this.#options;
-    if (lease === undefined) return undefined;
-    const { per, ...maxima } = lease.leases.limits;
+    if (lease === undefined) return false;
+    const { leases, key, signal } = lease;
+    const { per, ...maxima } = leases.limits;
     const nowMs = lease.now();
     const window = windowAt(nowMs, per);
     const wants = entriesOf(need).flatMap(([what, count]): readonly Want[] => {
@@ -187,24 +190,17 @@ export class Spend {
     const hasRoom = wants.every(
       ({ what, count }) => this.turn[what] + count <= (this.#upTo.get(window + what) ?? 0),
     );
-    return hasRoom ? undefined : this.#take(lease, { window, wants, nowMs });
-  }
-
-  async #take(
-    { leases, key, signal }: Lease,
-    { nowMs, ...claim }: Pick<Claim, "window" | "wants"> & { readonly nowMs: number },
-  ) {
-    const taking = leases.take({ key, spent: this.turn, ...claim });
+    if (hasRoom) return false;
+    const taking = leases.take({ key, spent: this.turn, window, wants });
     // Settles a grant that arrives after the turn stopped waiting for it.
     const taken = taking.finally(() => void (this.#isSettled && this.settle()));
     const grant = await unlessAborted(taken, signal);
     if ("refused" in grant) {
-      const { per } = leases.limits;
       const renewal = per && { per, atMs: windowEndMs(nowMs, per) };
       throw spendExceeded("tenant", grant.refused, renewal);
     }
-    for (const [what, amount] of entriesOf(grant.upTo)) this.#upTo.set(claim.window + what, amount);
-    return true as const;
+    for (const [what, amount] of entriesOf(grant.upTo)) this.#upTo.set(window + what, amount);
+    return true;
   }
 }
 
