@@ -5,7 +5,7 @@ import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { chunksOf, Conversation } from "../support/turn.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { mayWrite } from "../../src/turn/tool-calls.ts";
+import { mayWrite } from "../../src/turn/steps.ts";
 import type { Written } from "../../src/tool/wrapped-tool.ts";
 import type { Path } from "../../src/value/path.ts";
 import { storeWith } from "../support/wrapped.ts";
