@@ -35,7 +35,7 @@ export type { PromptDescription } from "./turn/describe-prompt.ts";
 export type * as receipts from "./turn/history/answer-receipt.ts";
 export { changedIn } from "./turn/history/message-parts.ts";
 export * as guides from "./turn/history/guide.ts";
-export { KEPT_AS } from "./turn/history/shown-variables.ts";
+export { KEPT_AS } from "./turn/history/variable-list.ts";
 export { endOf, type StoredMessage } from "./turn/history/stored-message.ts";
 export type * as timelines from "./turn/history/timeline.ts";
 export { VariableList, VARIABLES_TAG } from "./turn/history/variable-list.ts";

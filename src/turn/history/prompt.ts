@@ -11,7 +11,7 @@ import { type StoredMessage, toUIMessage } from "./stored-message.ts";
 import { isObject } from "../../value/json.ts";
 import { ranInstead } from "../../tool/policy.ts";
 import { changedIn, type MessagePart, type ToolPart } from "./message-parts.ts";
-import { KEPT_AS } from "./shown-variables.ts";
+import { KEPT_AS } from "./variable-list.ts";
 
 /** Converts stored messages to model messages. References stay references. */
 export function toModelMessages(
