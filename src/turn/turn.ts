@@ -166,7 +166,7 @@ class Turn {
     const { head, context } = attempt;
     const { id, counts, repeats } = head;
     const window = options.history.window({ answer: id, repeats });
-    const { compacted } = options.history.compaction;
+    const { compacted } = options.history;
     this.#options = options;
     this.#attempt = attempt;
     this.#resumed = resumed;

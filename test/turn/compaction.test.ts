@@ -33,7 +33,7 @@ function charsIn(messages: readonly StoredMessage[]): number {
 }
 
 function promptChars({ history }: ConversationData): number {
-  const lines = history.compaction.compacted?.lines ?? [];
+  const lines = history.compacted?.lines ?? [];
   return charsIn(history.window()) + lines.reduce((sum, { text }) => sum + text.length, 0);
 }
 
@@ -48,7 +48,7 @@ describe("the messages of a prompt", () => {
       const [question, answer] = messagesOf(turn);
       data.history.add(question);
       data.history.compact(optionsFor(data));
-      const { turns = 0, lines = [] } = data.history.compaction.compacted ?? {};
+      const { turns = 0, lines = [] } = data.history.compacted ?? {};
       const isCompacted = turns !== before;
       expect(turns).toBeGreaterThanOrEqual(before);
       if (isCompacted) compactions++;
@@ -73,10 +73,10 @@ describe("the messages of a prompt", () => {
     const sql = new NodeSql();
     const { history } = afterTurns(40, dataIn(sql));
     const again = dataIn(sql);
-    expect(again.history.compaction.compacted).toEqual(history.compaction.compacted);
+    expect(again.history.compacted).toEqual(history.compacted);
     expect(again.history.window()).toEqual(history.window());
     again.history.compact(optionsFor(again));
-    expect(again.history.compaction.compacted).toEqual(history.compaction.compacted);
+    expect(again.history.compacted).toEqual(history.compacted);
   });
 
   it("keep turns that are larger than the budget, up to 120,000 characters", () => {
@@ -100,12 +100,12 @@ describe("the messages of a prompt", () => {
 
   it("are compacted again when a removal leaves fewer than two turns", () => {
     const data = afterTurns(40);
-    const { turns = 0 } = data.history.compaction.compacted ?? {};
+    const { turns = 0 } = data.history.compacted ?? {};
     data.history.removeFrom(`q${turns + 1}`);
-    expect(data.history.compaction.compacted).toBeUndefined();
+    expect(data.history.compacted).toBeUndefined();
     data.history.add(messagesOf(41)[0]);
     data.history.compact(optionsFor(data));
-    expect(data.history.compaction.compacted?.turns).toBeLessThanOrEqual(turns - 2);
+    expect(data.history.compacted?.turns).toBeLessThanOrEqual(turns - 2);
     expect(data.history.window().length).toBeGreaterThanOrEqual(5);
     data.history.removeFrom("q3");
     expect(data.history.window().map(({ id }) => id)).toEqual(["q1", "a1", "q2", "a2"]);
@@ -114,12 +114,12 @@ describe("the messages of a prompt", () => {
 
   it("stay compacted when the newest question is asked or answered again", () => {
     const data = afterTurns(40);
-    const { compacted } = data.history.compaction;
+    const { compacted } = data.history;
     data.history.add(messagesOf(41)[1]);
     data.history.removeAnswers(undefined);
     data.history.removeFrom("q41");
     data.history.add(messagesOf(41)[0]);
-    expect(data.history.compaction.compacted).toBe(compacted);
+    expect(data.history.compacted).toBe(compacted);
     expect(rowsIn(data.history)).toHaveLength(81);
   });
 
@@ -139,7 +139,7 @@ describe("the messages of a prompt", () => {
 
 /** Computes the value of `$history` independently. */
 function recordsOf({ history }: ConversationData): readonly Json[] {
-  const count = history.compaction.compacted?.seq ?? 0;
+  const count = history.compacted?.seq ?? 0;
   return history
     .page({ limit: 10_000 })
     .messages.slice(0, count)
@@ -418,7 +418,7 @@ it("a compacted conversation stays tainted while the outline repeats tainted tex
     await conversation.say({ steps: [[text(`${turn} ${"x".repeat(300)}`), finish("stop")]] });
     taints.push(allOf().at(-1)?.tainted === true);
   }
-  const { lines = [], turns } = data.history.compaction.compacted ?? {};
+  const { lines = [], turns } = data.history.compacted ?? {};
   expect(turns).toBeGreaterThan(50);
   expect(taints[0]).toBe(true);
   // The outline repeats answers that were written under taint, so each turn taints the next.
@@ -498,7 +498,7 @@ it.each([true, undefined])("a summary of turns is tainted as they are: %s", asyn
   expect(history.window().some(({ tainted }) => tainted === true)).toBe(false);
   const summarize = async () => "They looked at numbers.";
   await history.summarize(summarize, () => true);
-  const { lines = [] } = history.compaction.compacted ?? {};
+  const { lines = [] } = history.compacted ?? {};
   expect(lines).toMatchObject([{ isSummary: true }]);
   expect(lines[0]?.isTainted).toBe(isTainted);
   const chat = new Conversation({ agent: { ...agent, tools: {} }, store, history });

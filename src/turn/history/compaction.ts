@@ -1,6 +1,5 @@
 import { isToolUIPart } from "ai";
 import * as limits from "../../limits.ts";
-import { readMeta, type Sql, writeMeta } from "../../store/rows/sql.ts";
 import type { VariableStore } from "../../store/variables.ts";
 import { byteLength } from "../../value/encoding.ts";
 import { shortHash } from "../../value/short-hash.ts";
@@ -61,104 +60,19 @@ export function compactionFor(
   return { maxChars: historyChars, isTaken, nowMs };
 }
 
-/**
- * Knows which turns prompts have in outline only. What is compacted stays compacted until one of its messages
- * is removed. One row of `meta`; a change of its content needs another key.
- */
-export class Compaction {
-  readonly #sql: Sql;
-  /** Null if nothing is compacted. */
-  #compacted: Compacted | null | undefined;
-
-  constructor(sql: Sql, isNew: boolean) {
-    this.#sql = sql;
-    if (isNew) this.#compacted = null;
-  }
-
-  /** Undefined if nothing is compacted. The same object until that changes. Costs one row read at most. */
-  get compacted(): Compacted | undefined {
-    if (this.#compacted === undefined)
-      this.#compacted = JSON.parse(readMeta(this.#sql, KEY) ?? "null") as Compacted | null;
-    return this.#compacted ?? undefined;
-  }
-
-  /** False if no compacted message has this id. Saves a scan of all messages. */
-  mayHave(id: string): boolean {
-    const { compacted } = this;
-    if (compacted === undefined) return false;
-    return compacted.ids?.includes(idDigest(id)) ?? true;
-  }
-
-  /** Compacts further messages, oldest first. Writes one row. */
-  add(messages: Iterable<SizedMessage>, { maxChars, isTaken, nowMs }: CompactionOptions): void {
-    const before = this.compacted;
-    const now = new Date(nowMs).toISOString();
-    this.#save({
-      ...withMessages(before, messages, shareOf(maxChars)),
-      variable: before?.variable ?? freeName(isTaken),
-      version: (before?.version ?? 0) + 1,
-      createdAt: before?.createdAt ?? now,
-      updatedAt: now,
-    });
-  }
-
-  /**
-   * Returns the newest lines, which no summary has replaced. Returns them only once for each compaction, even if
-   * the summary fails, and also after a restart: that takes one row.
-   */
-  takeLines(): readonly OutlineLine[] {
-    const { compacted } = this;
-    if (compacted === undefined || compacted.isTaken === true) return [];
-    this.#save({ ...compacted, isTaken: true });
-    const { lines } = compacted;
-    return lines.slice(lines.findLastIndex(({ isSummary }) => isSummary === true) + 1);
-  }
-
-  /** Replaces lines by a summary of their turns, unless they have changed meanwhile. Writes one row. */
-  summarize(lines: readonly OutlineLine[], text: string): void {
-    const { compacted } = this;
-    const at = compacted?.lines.findIndex(({ from }) => from === lines[0]?.from) ?? -1;
-    const summary = summaryLine(lines, text);
-    if (compacted === undefined || at < 0 || summary === undefined) return;
-    const current = compacted.lines.slice(at, at + lines.length);
-    if (JSON.stringify(current) !== JSON.stringify(lines)) return;
-    this.#save({ ...compacted, lines: compacted.lines.toSpliced(at, lines.length, summary) });
-  }
-
-  /** Call this when too few messages are left after the compacted ones. The next prompt compacts anew. */
-  reset(): void {
-    if (this.compacted === undefined) return;
-    this.#sql.run(`DELETE FROM meta WHERE key = '${KEY}'`);
-    this.#compacted = null;
-  }
-
-  #save(compacted: Compacted): void {
-    writeMeta(this.#sql, KEY, JSON.stringify(compacted));
-    this.#compacted = compacted;
-  }
-
-  /** Discards the state in memory after a rollback. */
-  forget(): void {
-    this.#compacted = undefined;
-  }
+/** False if no compacted message has this id. Saves a scan of all messages. */
+export function mayHave(compacted: Compacted | undefined, id: string): boolean {
+  return compacted !== undefined && (compacted.ids?.includes(idDigest(id)) ?? true);
 }
 
-const KEY = "outline";
-
-const MAX_IDS = 10_000;
-const ID_CHARS = 4;
-
-/** One of 1,679,616 texts of `ID_CHARS` characters. */
-function idDigest(id: string): string {
-  return shortHash(id).padStart(ID_CHARS, "0").slice(-ID_CHARS);
-}
-
-/** Adds messages to what is compacted. Holds the lines of the outline, and one turn. */
-function withMessages(
+/** Compacts further messages, oldest first. Holds the lines of the outline, and one turn. */
+export function compactedWith(
   before: Compacted | undefined,
   added: Iterable<SizedMessage>,
-  maxChars: number,
-): Omit<Compacted, "variable" | "version" | "createdAt" | "updatedAt"> {
+  { maxChars, isTaken, nowMs }: CompactionOptions,
+): Compacted {
+  const now = new Date(nowMs).toISOString();
+  const { variable = freeName(isTaken), version = 0, createdAt = now } = before ?? {};
   let { seq = 0, turns = 0, chars = 1, bytes = 1, isTainted = false, lines = [] } = before ?? {};
   let ids = before === undefined ? "" : before.ids;
   for (const messages of turnsOf(added)) {
@@ -176,9 +90,42 @@ function withMessages(
     if (seq > MAX_IDS) ids = undefined;
     if (ids !== undefined) ids += messages.map(({ message }) => idDigest(message.id)).join("");
     const line = { from: turns, to: turns, seq: first, text: outlineLine(records) };
-    lines = folded([...lines, isTaintedTurn ? { ...line, isTainted: true } : line], maxChars);
+    lines = folded(
+      [...lines, isTaintedTurn ? { ...line, isTainted: true } : line],
+      shareOf(maxChars),
+    );
   }
-  return { seq, turns, chars, bytes, isTainted, lines, ids };
+  const counts = { seq, turns, chars, bytes, isTainted, lines, ids };
+  return { ...counts, variable, version: version + 1, createdAt, updatedAt: now };
+}
+
+/** The newest lines, which no summary has replaced. None if they were taken before. */
+export function summarizable(compacted: Compacted | undefined): readonly OutlineLine[] {
+  const { lines = [], isTaken = false } = compacted ?? {};
+  const last = lines.findLastIndex(({ isSummary }) => isSummary === true);
+  return isTaken ? [] : lines.slice(last + 1);
+}
+
+/** Replaces lines by a summary of their turns. Undefined if they have changed meanwhile. */
+export function withSummary(
+  compacted: Compacted | undefined,
+  lines: readonly OutlineLine[],
+  text: string,
+): Compacted | undefined {
+  const at = compacted?.lines.findIndex(({ from }) => from === lines[0]?.from) ?? -1;
+  const summary = summaryLine(lines, text);
+  if (compacted === undefined || at < 0 || summary === undefined) return undefined;
+  const current = compacted.lines.slice(at, at + lines.length);
+  if (JSON.stringify(current) !== JSON.stringify(lines)) return undefined;
+  return { ...compacted, lines: compacted.lines.toSpliced(at, lines.length, summary) };
+}
+
+const MAX_IDS = 10_000;
+const ID_CHARS = 4;
+
+/** One of 1,679,616 texts of `ID_CHARS` characters. */
+function idDigest(id: string): string {
+  return shortHash(id).padStart(ID_CHARS, "0").slice(-ID_CHARS);
 }
 
 /** Splits messages into turns, each of which begins with its question. */
@@ -202,7 +149,8 @@ function* turnsOf(
  */
 export function lastToCompact(
   recent: readonly SizedMessage[],
-  { compacted, maxChars }: { readonly compacted: Compacted | undefined; readonly maxChars: number },
+  compacted: Compacted | undefined,
+  maxChars: number,
 ): number | undefined {
   const { seq: done = 0, lines = [] } = compacted ?? {};
   const hasAll = (recent[0]?.seq ?? done + 1) === done + 1;

@@ -9,16 +9,22 @@ import {
   numberIn,
   numberOf,
   optionalTextIn,
+  readMeta,
   replaceRow,
   type Sql,
   textIn,
+  writeMeta,
 } from "../../store/rows/sql.ts";
 import {
-  Compaction,
+  type Compacted,
+  compactedWith,
   type CompactionOptions,
   KEPT_TURNS,
   lastToCompact,
+  mayHave,
   type SizedMessage,
+  summarizable,
+  withSummary,
 } from "./compaction.ts";
 import type { Agent } from "../agent.ts";
 import { type HistoryRecord, historyRecord } from "./history-record.ts";
@@ -28,6 +34,8 @@ import type { StoredMessage } from "./stored-message.ts";
 const READ_AT_ONCE = 8;
 /** Messages in a prompt, regardless of their length. */
 const MAX_MESSAGES = 1_000;
+/** The row of `meta` with what is compacted. A change of its content needs another key. */
+const KEY = "outline";
 /** Larger than any message's number. */
 const NO_END = Number.MAX_SAFE_INTEGER;
 
@@ -42,7 +50,8 @@ interface Window {
 export class History {
   readonly #sql: Sql;
   readonly #chunks: SqlChunks;
-  readonly #compaction: Compaction;
+  /** What is compacted stays so until one of its messages is removed. Null if nothing is. Undefined until it is read. */
+  #compacted: Compacted | null | undefined;
   /** The newest messages that are not compacted and fit into a prompt. Undefined until they are read. */
   #cached: readonly SizedMessage[] | undefined;
 
@@ -50,8 +59,9 @@ export class History {
   constructor(sql: Sql, { isNew = false } = {}) {
     this.#sql = sql;
     this.#chunks = new SqlChunks(sql);
-    this.#compaction = new Compaction(sql, isNew);
-    if (isNew) this.#cached = [];
+    if (!isNew) return;
+    this.#cached = [];
+    this.#compacted = null;
   }
 
   /** Adds a message. Cost: one row written; a message of over a megabyte adds one row per chunk. */
@@ -84,12 +94,19 @@ export class History {
   forget(): void {
     this.#cached = undefined;
     this.#chunks.forget();
-    this.#compaction.forget();
+    this.#compacted = undefined;
   }
 
-  /** The turns that are not in `window` any more. */
-  get compaction(): Pick<Compaction, "compacted"> {
-    return this.#compaction;
+  /** The turns that prompts have in outline only. The same object until that changes. Costs one row read at most. */
+  get compacted(): Compacted | undefined {
+    if (this.#compacted === undefined)
+      this.#compacted = JSON.parse(readMeta(this.#sql, KEY) ?? "null") as Compacted | null;
+    return this.#compacted ?? undefined;
+  }
+
+  #saveCompacted(compacted: Compacted): void {
+    writeMeta(this.#sql, KEY, JSON.stringify(compacted));
+    this.#compacted = compacted;
   }
 
   /**
@@ -97,10 +114,10 @@ export class History {
    * turns before it stay. Writes one row, or none.
    */
   compact(options: CompactionOptions): void {
-    const { compacted } = this.#compaction;
-    const last = lastToCompact(this.#recent, { ...options, compacted });
+    const before = this.compacted;
+    const last = lastToCompact(this.#recent, before, options.maxChars);
     if (last === undefined) return;
-    this.#compaction.add(this.between(this.#lastCompacted, last), options);
+    this.#saveCompacted(compactedWith(before, this.between(this.#lastCompacted, last), options));
     this.#cached = this.#recent.filter(({ seq }) => seq > last);
   }
 
@@ -114,9 +131,12 @@ export class History {
     isCurrent: () => boolean,
   ): Promise<void> {
     // A conversation that is deleted meanwhile must not be written to.
-    const lines = isCurrent() ? this.#compaction.takeLines() : [];
+    const before = isCurrent() ? this.compacted : undefined;
+    const lines = summarizable(before);
     const [first] = lines;
-    if (first === undefined) return;
+    if (before === undefined || first === undefined) return;
+    // Only once, even if the summary fails or the process ends.
+    this.#saveCompacted({ ...before, isTaken: true });
     const records: HistoryRecord[] = [];
     let turn = first.from - 1;
     for (const { message } of this.between(first.seq - 1, this.#lastCompacted)) {
@@ -126,8 +146,9 @@ export class History {
     const turns = [...Map.groupBy(records, (record) => record.turn).values()];
     const work = (signal: AbortSignal) => summarize(turns, { signal });
     const text: unknown = await withTimeLimit(limits.modelSilenceMs, work);
-    if (typeof text === "string" && text.trim() !== "" && isCurrent())
-      this.#compaction.summarize(lines, text);
+    if (typeof text !== "string" || text.trim() === "" || !isCurrent()) return;
+    const summarized = withSummary(this.compacted, lines, text);
+    if (summarized !== undefined) this.#saveCompacted(summarized);
   }
 
   /** Yields the messages after `seq` up to `last`, oldest first. Holds a few at a time. */
@@ -199,7 +220,7 @@ export class History {
     const recent = this.#recent;
     if (recent.some(({ message }) => message.id === id)) return true;
     const hasRest = recent.length > 0 && recent[0]?.seq !== this.#lastCompacted + 1;
-    return (hasRest || this.#compaction.mayHave(id)) && this.#seqOf(id) > 0;
+    return (hasRest || mayHave(this.compacted, id)) && this.#seqOf(id) > 0;
   }
 
   get(id: string): StoredMessage | undefined {
@@ -283,7 +304,11 @@ export class History {
     this.#cached = undefined;
     this.#atomically(() => {
       const last = this.#lastCompacted;
-      if (last > 0 && this.questionsBetween(last, seq) < KEPT_TURNS) this.#compaction.reset();
+      // The next prompt compacts anew.
+      if (last > 0 && this.questionsBetween(last, seq) < KEPT_TURNS) {
+        this.#sql.run(`DELETE FROM meta WHERE key = '${KEY}'`);
+        this.#compacted = null;
+      }
       for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
         if (typeof chunks === "string") this.#chunks.remove(chunks);
       }
@@ -325,7 +350,7 @@ export class History {
   }
 
   get #lastCompacted(): number {
-    return this.#compaction.compacted?.seq ?? 0;
+    return this.compacted?.seq ?? 0;
   }
 
   /** The messages from one to before another, oldest first. */
