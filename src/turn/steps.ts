@@ -320,7 +320,7 @@ export class Steps {
     progress: Progress = () => ({ chunks: this.#unrecorded }),
   ): Promise<void> {
     const { log, signal, account } = this.#context;
-    await account.spend.add("toolCalls", planned.length);
+    await account.spend("toolCalls", planned.length);
     signal.throwIfAborted();
     const calls = planned.map(({ call }) => call);
     log.commit(() => {

@@ -26,7 +26,7 @@ import {
   withoutWaiting,
 } from "./waiting-calls.ts";
 import type { Change } from "../store/variable.ts";
-import { leaseKeyOf, NOTHING_SPENT, Spend, spentBefore } from "./spend/spend.ts";
+import { leaseKeyOf, NOTHING_SPENT, spentBefore } from "./spend/spend.ts";
 
 export interface Question {
   /** The id of the answer's message. Default: a new id. */
@@ -320,15 +320,21 @@ export class Attempt {
 
   constructor(options: TurnOptions, head: TurnHead, recoveredLog?: RecoveredLog) {
     const { store, log, emit, spendLimits = {}, leases, now } = options;
+    const { contextTokens } = options.agent;
     this.head = head;
     this.failure = recoveredLog && giveUpReason(recoveredLog);
     this.#options = options;
     const signal = AbortSignal.any([options.signal, this.#timeout.signal]);
     const lease = leases && { leases, key: leaseKeyOf(head), now, signal };
-    const spend = new Spend({ limits: spendLimits, before: head.spent, lease });
     this.context = {
       ...options,
-      account: new Account(store, spend, options.agent.contextTokens),
+      account: new Account({
+        store,
+        contextTokens,
+        limits: spendLimits,
+        before: head.spent,
+        lease,
+      }),
       signal,
       emit: (chunk) => {
         log.push(chunk);
@@ -412,7 +418,7 @@ export class Attempt {
     );
     const { waits, ...shown } = end;
     if (waits === undefined) store.holds.release(this.head.id);
-    account.spend.settle();
+    account.settle();
     const { usage, savings } = account.counts;
     onEnd?.({ cost: cost(), ...shown, usage, savings });
     return result;
@@ -421,10 +427,10 @@ export class Attempt {
   #endedHead({ status, waits }: AttemptEnd): TurnHead {
     const { approvals: _, needs: _needs, counts: _counts, repeats: _repeats, ...kept } = this.head;
     const { asker, ...head } = kept;
-    const { total, turn } = this.context.account.spend;
+    const { total, counts } = this.context.account;
     return {
       ...head,
-      ...(this.#options.leases && { lease: { key: leaseKeyOf(head), spent: turn } }),
+      ...(this.#options.leases && { lease: { key: leaseKeyOf(head), spent: counts.spent } }),
       isOpen: false,
       ...(status === "failed" || status === "stopped" ? { ended: status } : {}),
       spent: total,

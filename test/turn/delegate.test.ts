@@ -430,7 +430,7 @@ it("the cost of a question to a model is charged to the turn", async () => {
     steps: [acting("x".repeat(2_000)), [text("$act_1"), finish("stop", { input: 1, output: 2 })]],
   });
   await ask({ prompt: "Go.", tools: allOf(["act"]), call });
-  expect(account.spend.turn).toEqual({ modelCalls: 2, toolCalls: 1, tokens: 103 });
+  expect(account.counts.spent).toEqual({ modelCalls: 2, toolCalls: 1, tokens: 103 });
   expect(account.counts.usage).toEqual({ inputTokens: 61, outputTokens: 42, totalTokens: 103 });
   const { promptChars, inlinePromptChars, resolvedChars } = account.counts.savings;
   expect(inlinePromptChars).toBeGreaterThan(promptChars);

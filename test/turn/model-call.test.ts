@@ -19,7 +19,6 @@ import {
 } from "../../src/turn/model/model-call.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { Account } from "../../src/turn/spend/account.ts";
-import { NOTHING_SPENT, Spend } from "../../src/turn/spend/spend.ts";
 import { ByrefError } from "../../src/errors.ts";
 import {
   StreamCutOff,
@@ -52,7 +51,7 @@ async function callWith(options: Calling) {
   const scripted = scriptedModel(steps);
   const log: UIMessageChunk[] = [];
   const delaysMs: number[] = [];
-  const account = new Account(new MemoryStore(), new Spend({ limits: {}, before: NOTHING_SPENT }));
+  const account = new Account({ store: new MemoryStore() });
   const context = {
     account,
     signal: new AbortController().signal,

@@ -79,7 +79,7 @@ export async function callModel(
   let hasWritten = false;
   let refused: CallResult["refused"];
   for (let tries = 1; ; tries++) {
-    await account.spend.add("modelCalls", 1);
+    await account.spend("modelCalls", 1);
     signal.throwIfAborted();
     const observed = observer?.begin({ kind: "model", name: named.model, ...named });
     const mustReset = hasWritten;
