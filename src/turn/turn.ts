@@ -233,26 +233,23 @@ class Turn {
       const isBroken = signal.aborted || error !== undefined;
       if (isBroken) this.steps.closeCalls();
       const { hasWaiting, counts } = this.#state;
-      const answer = this.#state.message(this.#state.parts.parts, now());
       const attempts = [...(this.#resumed?.timeline ?? []), ...(timeline ? [timeline()] : [])];
-      const stored = {
-        ...answer,
-        ...(attempts.length > 0 && { timeline: attempts.slice(-MAX_ATTEMPTS) }),
-      };
       const isCut = !signal.aborted && CUT.has(finishReason);
       const metadata = { ...this.#metadata(), ...(isCut && { finishReason }) };
-      const failure = {
+      const messageMetadata = {
+        ...metadata,
         ...(error && { error: error.code, ...error.details }),
         ...(signal.aborted && { stopped: true }),
         ...this.steps.notice,
       };
       const message = {
-        ...stored,
-        metadata: { ...metadata, ...failure },
-        ...(finishReason === "stop" ? {} : { finishReason }),
+        ...this.#state.message(this.#state.parts.parts, now()),
+        ...(attempts.length > 0 && { timeline: attempts.slice(-MAX_ATTEMPTS) }),
+        metadata: messageMetadata,
+        ...(finishReason !== "stop" && { finishReason }),
       };
       this.#keep(message, isBroken);
-      emit({ type: "message-metadata", messageMetadata: { ...metadata, ...failure } });
+      emit({ type: "message-metadata", messageMetadata });
       if (signal.aborted) emit({ type: "abort" });
       else if (error !== undefined)
         emit({ type: "error", errorText: `${error.code}: ${error.message}` });
@@ -498,14 +495,10 @@ function requireOwnUser(
   for (const { approval, call } of decided) {
     const { input, principal } = approval;
     if (input === undefined || principal === asker?.principal) continue;
-    const known = new Set(textsIn(call.input));
-    const mayRead = textsIn(input).some(
-      (text) =>
-        !known.has(text) &&
-        openings.some((opening) =>
-          text.split(opening).some((rest, at) => at > 0 && STARTS_WITH_USER.test(rest)),
-        ),
-    );
+    const before = new Set(textsIn(call.input));
+    const added = textsIn(input).filter((text) => !before.has(text));
+    const parts = added.flatMap((text) => openings.flatMap((one) => text.split(one).slice(1)));
+    const mayRead = parts.some((rest) => STARTS_WITH_USER.test(rest));
     if (!mayRead && !(isJsonObject(input) && input["scope"] === USER)) continue;
     const message = "Only the user who asked writes $user into the input of a call.";
     throw new ByrefError("tool_denied", message);

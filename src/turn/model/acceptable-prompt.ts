@@ -52,9 +52,9 @@ const KIMI_ID = /^[\w.:-]{1,128}$/u;
 const MAX_NOTE_CHARS = 1_000;
 const NO_TEXT = "(no text)";
 const NO_OUTPUT = "(no output)";
-const NO_IMAGE = { type: "text", text: "(the provider refused this image)" } as const;
+const NO_IMAGE = "(the provider refused this image)";
 /** Chat completions take no image in a result, so it is in a message after it. */
-const IMAGE_FOLLOWS = { type: "text", text: "The image follows." } as const;
+const IMAGE_FOLLOWS = "The image follows.";
 const NO_RESULT = { type: "error-text", value: "The call has no result: it did not run." } as const;
 
 /** Converts a message of `convertToModelMessages`. A file of the history is a data URL. Throws `model_failed`. */
@@ -149,6 +149,11 @@ class Calls {
     let results: Result[] = [];
     const refused: string[] = [];
     const isTemplate = this.#isTemplate;
+    const { isReduced = false } = this.#reader;
+    const withImageNote = (one: Result) => ({
+      ...one,
+      output: textsOnly(one.output, IMAGE_FOLLOWS),
+    });
     const take = function* (): Generator<Message> {
       const last = content.findLastIndex((part) => !part.type.startsWith("reasoning"));
       const said = content.slice(0, last + 1);
@@ -157,10 +162,10 @@ class Calls {
         said.push({ type: "text", text: NO_TEXT });
       if (last >= 0) yield { ...message, content: said };
       const images = isTemplate ? results.flatMap(imagesIn) : [];
-      const shown = images.length > 0 ? results.map(withImageNote) : results;
+      const shown = images.length === 0 ? results : results.map(withImageNote);
       if (results.length > 0) yield { role: "tool", content: shown };
       if (images.length > 0) {
-        yield { role: "assistant", content: [IMAGE_FOLLOWS] };
+        yield { role: "assistant", content: [{ type: "text", text: IMAGE_FOLLOWS }] };
         yield { role: "user", content: images };
       }
       [content, results] = [[], []];
@@ -174,8 +179,8 @@ class Calls {
       if (part.type !== "tool-call") {
         if (isForeign) yield* take();
         isForeign = false;
-        const isRefused = this.#isTemplate && this.#reader.isReduced === true;
-        if (!isRefused || !part.type.startsWith("reasoning")) content.push(...plainPart(part));
+        if (!(isTemplate && isReduced) || !part.type.startsWith("reasoning"))
+          content.push(...plainPart(part));
         continue;
       }
       const toolCallId = this.#idFor(part);
@@ -187,9 +192,7 @@ class Calls {
       // A tool of another provider: its result is in the same message, and the text after it in the next.
       isForeign ||= providerExecuted;
       const { output = NO_RESULT, ...result } = this.#resultOf(part, at) ?? {};
-      const said = acceptableOutput(
-        this.#reader.isReduced === true ? withoutImages(output) : output,
-      );
+      const said = acceptableOutput(isReduced ? textsOnly(output, NO_IMAGE) : output);
       if (isText || !this.#isCallable(part)) {
         refused.push(noteOf(part, said));
         continue;
@@ -273,9 +276,11 @@ function textsAndCalls({ role, content }: Of<"assistant">): Of<"assistant"> {
   return { role, content: plain };
 }
 
-function withoutImages(output: Output): Output {
+/** The texts of an output, with a note in place of each image. */
+function textsOnly(output: Output, note: string): Output {
   if (output.type !== "content") return output;
-  return { ...output, value: output.value.map((one) => (one.type === "text" ? one : NO_IMAGE)) };
+  const texts = output.value.map((one) => (one.type === "text" ? one.text : note));
+  return { type: "text", value: texts.join("\n") };
 }
 
 function imagesIn({ output }: Result): FilePart[] {
@@ -285,14 +290,6 @@ function imagesIn({ output }: Result): FilePart[] {
     const { mediaType, data } = one;
     return [{ type: "file" as const, mediaType, data }];
   });
-}
-
-/** The result as a text, with a note in place of each image. */
-function withImageNote(result: Result): Result {
-  const { output } = result;
-  if (output.type !== "content") return result;
-  const texts = output.value.map((one) => (one.type === "text" ? one.text : IMAGE_FOLLOWS.text));
-  return { ...result, output: { type: "text", value: texts.join("\n") } };
 }
 
 function isPlain(part: AssistantPart): boolean {
