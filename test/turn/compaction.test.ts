@@ -217,34 +217,6 @@ describe("$history", () => {
     });
   });
 
-  it("is listed first, even in pages, and is not exported", async () => {
-    const data = afterTurns(20);
-    for (const name of ["a", "b", "c"]) await data.store.save({ name, value: 1 });
-    const { store } = data;
-    expect(store.list().map(({ name }) => name)).toEqual(["history", "a", "b", "c"]);
-    expect(store.list({ last: 3 }).map(({ name }) => name)).toEqual(["a", "b", "c"]);
-    expect(store.list({ names: ["c", "history"] }).map(({ name }) => name)).toEqual([
-      "history",
-      "c",
-    ]);
-    expect(store.count()).toBe(4);
-    for (const limit of [1, 2, 3, 4, 5]) {
-      const names: string[] = [];
-      for (let after: number | undefined = 0; after !== undefined;) {
-        const { variables, next } = store.page({ after, limit });
-        expect(variables.length).toBeLessThanOrEqual(limit);
-        names.push(...variables.map(({ name }) => name));
-        after = next;
-      }
-      expect(names).toEqual(["history", "a", "b", "c"]);
-    }
-    const records = Array.from(store.transfer.records(), ({ record }) => record);
-    expect(records).toMatchObject([
-      ...["a", "b", "c"].map((name) => ({ info: { name } })),
-      { type: "numbers" },
-    ]);
-  });
-
   it("fails with a conflict if it changes while it is read", async () => {
     const data = afterTurns(40);
     const open = data.store.open("history");

@@ -122,15 +122,6 @@ it("an agent's delegates may ask others in turn, down to a maximum depth", async
   expect(await chat.store.read("delegate_researcher")).toBe("0 did what it could.");
 });
 
-it("an agent's delegates do not replace the agent's own tool named delegate", async () => {
-  const own = toolOf({}, () => "own");
-  const { chat } = asker({ researcher: { steps: [] } }, { tools: { delegate: own } });
-  const turn = await chat.say({
-    steps: [[toolCall("delegate", {}), asked], saying("$delegate_1")],
-  });
-  expect(shownText(turn.chunks)).toBe("own");
-});
-
 it("an agent that cannot do what it was asked may take longer than any of its tools", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const slow = toolOf({}, () => {
@@ -335,19 +326,6 @@ describe("the tools of a question", () => {
       expect(said).toContain("cannot ask a person");
     },
   );
-
-  it("report their progress, but no text", async () => {
-    const { act } = echoing();
-    const { ask, call, chunks } = asking({
-      tools: { act },
-      steps: [[text("Hm."), toolCall("act", { n: 1 }), asked], answering("$act_1")],
-    });
-    await ask({ prompt: "Go.", tools: allOf(["act"]), call });
-    expect(chunks.map(({ type }) => type)).toEqual([
-      "tool-input-available",
-      "tool-output-available",
-    ]);
-  });
 });
 
 it("in a run of a plan names refer to the run's variables, in calls and in the answer", async () => {
@@ -435,17 +413,6 @@ it("the cost of a question to a model is charged to the turn", async () => {
   const { promptChars, inlinePromptChars, resolvedChars } = account.counts.savings;
   expect(inlinePromptChars).toBeGreaterThan(promptChars);
   expect(resolvedChars).toBe(2_000);
-});
-
-it("the cost of a question to a model ends at the maximum number of steps of a turn", async () => {
-  const { act } = echoing();
-  const steps = Array.from({ length: limits.maxSteps + 1 }, (_, n) => acting(n, `call_${n}`));
-  const { ask, call, calls } = asking({ tools: { act }, steps });
-  await expect(ask({ prompt: "Go.", tools: allOf(["act"]), call })).rejects.toMatchObject({
-    code: "limit_exceeded",
-    details: { limit: "maxSteps" },
-  });
-  expect(calls).toHaveLength(limits.maxSteps);
 });
 
 describe("a question that may fail", () => {

@@ -200,12 +200,6 @@ describe("a reference to an evicted value", () => {
     ]);
   });
 
-  it("makes it again for a tool of the runtime that names it", async () => {
-    const { chat, ran } = await evicted();
-    await chat.say({ steps: [{ tool: "read_variable", input: { name: "twice" } }, "."] });
-    expect(ran).toEqual(["look", "double"]);
-  });
-
   const left: readonly Left[] = [
     { why: "a tool with effects", agent: { effects: { look: "none" } } },
     { why: "a tool whose effects are not known", agent: { effects: {} } },

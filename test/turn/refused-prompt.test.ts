@@ -75,25 +75,6 @@ describe("a prompt that the provider refuses", () => {
     expect(chat.history.newest()?.metadata).toMatchObject({ outlined });
   });
 
-  it("because another model has signed each turn is sent without that, in each step", async () => {
-    const chat = new Conversation({ tools: { look } });
-    const metadata = { anthropic: { signature: "of another model" } };
-    const called = (at: number) => [toolCall("look", { at }), finish("tool-calls")];
-    for (const question of ["First.", "Second."]) {
-      const step = [...reasoning("Hm.", { metadata }), text("So."), ...called(7)];
-      await chat.say({ steps: [step, [...answer]], question });
-    }
-    const refused = (step: readonly StepItem[]) => refusing("of another", "Corrupted.", step);
-    const steps = [refused(called(8)), refused(called(8)), refused([...answer])];
-    const { result, calls } = await chat.say({ steps, question: "Third." });
-    expect(result.error).toBeUndefined();
-    expect(calls.map(({ prompt }) => JSON.stringify(prompt).match(/Seen 7/gu)?.length)).toEqual([
-      2, 2, 2,
-    ]);
-    // The calls of this turn stay as they are.
-    expect(calls[2]?.prompt.at(-1)).toMatchObject({ role: "tool" });
-  });
-
   it.each([
     ["groq.chat", false],
     ["anthropic.messages", true],
@@ -113,24 +94,17 @@ describe("a prompt that the provider refuses", () => {
     },
   );
 
-  it("ends the turn with the provider's error if it is refused again", async () => {
-    const chat = await talked();
+  it.each([
+    ["with a call in it", 2, ` So it did with ${REDUCED}.`],
+    ["of texts alone", 1, ""],
+  ])("ends the turn with the provider's error if it is refused again: %s", async (...row) => {
+    const [what, count, also] = row;
+    const chat = what.endsWith("it") ? await talked() : new Conversation({ tools: { look } });
     const steps = [1, 2, 3].map(() => refusing("Help.", "messages.2: No.", [...answer]));
     const { result, calls } = await chat.say({ steps, question: "Third." });
-    expect(calls).toHaveLength(2);
-    expect(result.error).toEqual({
-      code: "model_failed",
-      message: `The model failed: messages.2: No. So it did with ${REDUCED}.`,
-    });
-  });
-
-  it("is not sent again if it has only texts", async () => {
-    const chat = new Conversation({ tools: { look } });
-    await chat.say({ steps: [[text("One."), finish()]], question: "First." });
-    const steps = [1, 2].map(() => refusing("Help.", "Too long.", [...answer]));
-    const { result, calls } = await chat.say({ steps, question: "Second." });
-    expect(calls).toHaveLength(1);
-    expect(result.error?.message).toBe("The model failed: Too long.");
+    expect(calls).toHaveLength(count);
+    const message = `The model failed: messages.2: No.${also}`;
+    expect(result.error).toEqual({ code: "model_failed", message });
   });
 });
 

@@ -287,34 +287,6 @@ describe("a tenant's budget", () => {
   );
 });
 
-it("a lease that arrives after the turn is returned", async () => {
-  const leases = new MemoryLeases({ modelCalls: 1_000 });
-  const { chat, callsOf } = asker({ researcher: { steps: [saying("One.")] } }, {}, { leases });
-  const stopping = new AbortController();
-  const gate = Promise.withResolvers<void>();
-  const take = leases.take.bind(leases);
-  const limit = limits.lease.modelCalls;
-  const late = Array.from({ length: limit }, (_, n) => n);
-  let taken: Promise<unknown> | undefined;
-  leases.take = (claim) => {
-    if (leases.claims.length === 0) return take(claim);
-    stopping.abort(new Error("Stopped."));
-    const grant = gate.promise.then(() => take(claim));
-    taken = grant;
-    return grant;
-  };
-  const delegates = late.map((n) =>
-    toolCall("delegate", { agent: "researcher", task: `${n}` }, { id: `call_${n}` }),
-  );
-  await chat.say({ steps: [[...delegates, asked]], signal: stopping.signal });
-  const made = leases.used("modelCalls");
-  gate.resolve();
-  await taken;
-  await Promise.resolve();
-  expect([leases.used("modelCalls"), leases.open]).toEqual([made, []]);
-  expect(callsOf("researcher").length).toBeLessThan(limit);
-});
-
 it("a turn that waits for a person returns what it has not spent, and requests a lease again when it continues", async () => {
   const leases = new MemoryLeases({ modelCalls: 3 });
   const act = tool({ inputSchema, needsApproval: true, execute: ({ n }) => n });
@@ -345,20 +317,4 @@ it("a turn that a crash interrupts continues with the same lease after each cras
   await chat.recover(calls(1), done);
   expect([leases.open, leases.used("modelCalls")]).toEqual([[], 3]);
   expect(leases.used("tokens")).toBe(300);
-});
-
-it("a turn that a crash interrupts counts its lease as spent if it is not settled", async () => {
-  const leases = new MemoryLeases({ modelCalls: 10 });
-  const chat = new Crashing({});
-  chat.leases = leases;
-  leases.losesSettling = true;
-  await chat.run(done);
-  const lost = leases.used("modelCalls");
-  expect(lost).toBeGreaterThanOrEqual(1);
-  leases.losesSettling = false;
-  const other = new Conversation({ leases });
-  for (let turn = lost; turn < 10; turn++) {
-    expect((await other.say({ steps: [done] })).result.error).toBeUndefined();
-  }
-  expect((await other.say({ steps: [done] })).result.error?.code).toBe("spend_exceeded");
 });
