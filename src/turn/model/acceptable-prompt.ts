@@ -94,7 +94,7 @@ export function acceptablePrompt(prompt: Prompt, reader: PromptReader): Prompt {
     else if (message.role === "user") messages.push(withTexts(message));
     // With the results of its calls, which are in other messages here.
     else if (message.role === "assistant")
-      messages.push(...calls.answer(message, at, reader.isReduced === true && at < newest));
+      messages.push(...calls.answer(message, reader.isReduced === true && at < newest));
   }
   const tail = messages.at(-1);
   if (tail !== undefined && reader.hasList === true) {
@@ -116,9 +116,8 @@ class Calls {
   readonly #reader: PromptReader;
   readonly #isTemplate: boolean;
   readonly #idForm: RegExp;
-  /** Results by the id of their call, and the positions of these calls. Oldest first; those that were used are removed. */
-  readonly #results = new Map<string, { readonly at: number; readonly part: Result }[]>();
-  readonly #positions = new Map<string, number[]>();
+  /** The first result after each call, and before the next call with the same id. */
+  readonly #results = new Map<Call, Result>();
   readonly #counts = new Map<string, number>();
   readonly #ids = new Set<string>();
   /** Calls of tools that the provider runs. */
@@ -129,11 +128,14 @@ class Calls {
     this.#isTemplate = isTemplate;
     const isKimi = /kimi|moonshot/iu.test(reader.modelId);
     this.#idForm = isKimi ? KIMI_ID : isTemplate ? SHORT_ID : CALL_ID;
-    for (const [at, { role, content }] of prompt.entries()) {
-      if (role !== "assistant" && role !== "tool") continue;
-      for (const part of content) {
-        if (part.type === "tool-call") listIn(this.#positions, part.toolCallId).push(at);
-        if (part.type === "tool-result") listIn(this.#results, part.toolCallId).push({ at, part });
+    const open = new Map<string, Call>();
+    for (const { role, content } of prompt) {
+      for (const part of role === "assistant" || role === "tool" ? content : []) {
+        if (part.type === "tool-call") open.set(part.toolCallId, part);
+        if (part.type !== "tool-result") continue;
+        const call = open.get(part.toolCallId);
+        open.delete(part.toolCallId);
+        if (call !== undefined) this.#results.set(call, part);
       }
     }
   }
@@ -142,9 +144,10 @@ class Calls {
    * An answer in acceptable form, followed by the results of its calls, and those that are only a note. `isText`: all of
    * them are, and nothing but texts is left of the answer.
    */
-  *answer(given: Of<"assistant">, at: number, isText: boolean): Generator<Message> {
-    const message = isText ? textsAndCalls(given) : given;
-    if (message.content.length > 0 && message.content.every(isPlain)) return yield message;
+  *answer(given: Of<"assistant">, isText: boolean): Generator<Message> {
+    const isSame = !isText && given.content.length > 0 && given.content.every(isPlain);
+    if (isSame) return yield given;
+    const message = isText ? { role: given.role } : given;
     let content: AssistantPart[] = [];
     let results: Result[] = [];
     const refused: string[] = [];
@@ -171,9 +174,14 @@ class Calls {
       [content, results] = [[], []];
     };
     let isForeign = false;
-    for (const part of message.content) {
+    for (const part of given.content) {
       if (part.type === "tool-result") {
         if (this.#provided.has(part.toolCallId)) content.push(part);
+        continue;
+      }
+      if (part.type !== "tool-call" && isText) {
+        // Without metadata of its provider.
+        if (part.type === "text") content.push(...plainPart({ type: "text", text: part.text }));
         continue;
       }
       if (part.type !== "tool-call") {
@@ -184,14 +192,14 @@ class Calls {
         continue;
       }
       const toolCallId = this.#idFor(part);
-      if (this.#isProvided(part)) {
+      if (!isText && this.#isProvided(part)) {
         content.push(part);
         continue;
       }
       const { providerExecuted = false, ...call } = part;
       // A tool of another provider: its result is in the same message, and the text after it in the next.
       isForeign ||= providerExecuted;
-      const { output = NO_RESULT, ...result } = this.#resultOf(part, at) ?? {};
+      const { output = NO_RESULT, ...result } = this.#results.get(part) ?? {};
       const said = acceptableOutput(isReduced ? textsOnly(output, NO_IMAGE) : output);
       if (isText || !this.#isCallable(part)) {
         refused.push(noteOf(part, said));
@@ -211,8 +219,7 @@ class Calls {
   /** True if the message has a call that the provider has yet to finish. */
   isPending({ role, content }: Message): boolean {
     if (role !== "assistant") return false;
-    const isOpen = ({ toolCallId }: Call) =>
-      this.#provided.has(toolCallId) && !this.#results.has(toolCallId);
+    const isOpen = (call: Call) => this.#provided.has(call.toolCallId) && !this.#results.has(call);
     return content.some((part) => part.type === "tool-call" && isOpen(part));
   }
 
@@ -235,15 +242,6 @@ class Calls {
     return TOOL_NAME.test(toolName) || tools.some(({ name }) => name === toolName);
   }
 
-  /** The first result after the call, and before the next call with the same id. */
-  #resultOf({ toolCallId }: Call, at: number): Result | undefined {
-    const [, next = Number.MAX_SAFE_INTEGER] = listIn(this.#positions, toolCallId);
-    const results = listIn(this.#results, toolCallId);
-    while ((results[0]?.at ?? at) < at) results.shift();
-    listIn(this.#positions, toolCallId).shift();
-    return (results[0]?.at ?? next) < next ? results.shift()?.part : undefined;
-  }
-
   /** The id as it is, unless it was used before or not all providers take it. */
   #idFor({ toolCallId }: Call): string {
     const count = 1 + (this.#counts.get(toolCallId) ?? 0);
@@ -256,24 +254,9 @@ class Calls {
   }
 }
 
-function listIn<Item>(lists: Map<string, Item[]>, key: string): Item[] {
-  const list = lists.get(key) ?? [];
-  lists.set(key, list);
-  return list;
-}
-
 /** Nine digits and letters, the same for the same text. */
 function shortId(text: string): string {
   return shortHash(text).padStart(7, "0") + shortHash(`${text}.`).slice(-2).padStart(2, "0");
-}
-
-/** The answer without reasoning, files and metadata of its provider. */
-function textsAndCalls({ role, content }: Of<"assistant">): Of<"assistant"> {
-  const plain = content.flatMap((part): AssistantPart[] => {
-    if (part.type === "text") return [{ type: "text", text: part.text }];
-    return part.type === "tool-call" ? [{ ...part, providerExecuted: false }] : [];
-  });
-  return { role, content: plain };
 }
 
 /** The texts of an output, with a note in place of each image. */
