@@ -10,7 +10,15 @@ import { z } from "zod";
 import * as limits from "../../src/limits.ts";
 import { status } from "../support/fault-steps.ts";
 import { shownText, typesOf } from "../support/turn.ts";
-import { finish, type Part, scriptedModel, type Step, text, toolCall } from "byref/testing";
+import {
+  finish,
+  type Part,
+  reasoning,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "byref/testing";
 import {
   fileChunk,
   callModel,
@@ -97,6 +105,8 @@ function silent(...parts: readonly (readonly Part[])[]): Step {
     await new Promise(() => undefined);
   };
 }
+
+const ofProvider = (part: Part) => ({ ...part, providerExecuted: true, dynamic: true });
 
 afterEach(() => void (globalThis.AI_SDK_DEFAULT_PROVIDER = undefined));
 
@@ -219,6 +229,19 @@ describe("an answer that has ended", () => {
     expect([result?.finishReason, calls.length]).toEqual([reason, 1]);
   });
 });
+
+it.each<[string, Step, finishReason: string, tries: number]>([
+  ["nothing else", [finish("tool-calls")], "stop", 2],
+  ["a thought", [reasoning("Hm."), finish("tool-calls")], "stop", 2],
+  ["a text", [text("So."), finish("tool-calls")], "other", 1],
+  ["a provider's call", [toolCall("x", {}).map(ofProvider), finish("tool-calls")], "tool-calls", 1],
+])(
+  "an answer that announces calls, and has %s (pi#9681, mastra#14187)",
+  async (_, step, ...end) => {
+    const { result, calls } = await callWith({ steps: [step, said] });
+    expect([result?.finishReason, calls.length]).toEqual(end);
+  },
+);
 
 it("a silent model gets its full timeout after each part", async () => {
   vi.useFakeTimers();

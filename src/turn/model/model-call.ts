@@ -248,6 +248,7 @@ class ModelTry {
   #invalidCalls = 0;
   hasWritten = false;
   #hasFailed = false;
+  #hasText = false;
   readonly #blocks = new Set<string>();
   #end: End | undefined;
 
@@ -298,9 +299,12 @@ class ModelTry {
       abandon();
     }
     if (this.#end === undefined || !this.#isComplete) throw new StreamCutOff();
-    const { finishReason } = this.#end;
+    const { unified } = this.#end.finishReason;
     const [calls, invalidCalls] = [this.#calls, this.#invalidCalls];
-    return { finishReason: finishReason.unified, calls, invalidCalls };
+    // The answer announces calls, and has none: an endpoint has lost them, or says so of a text.
+    const isWrong = unified === "tool-calls" && this.#begun.size === 0;
+    if (isWrong && !this.#hasText) throw new StreamCutOff();
+    return { finishReason: isWrong ? "other" : unified, calls, invalidCalls };
   }
 
   async #read(reader: ReadableStreamDefaultReader<Part>, silence: Deadline): Promise<void> {
@@ -363,6 +367,7 @@ class ModelTry {
     const { idSuffix } = this.#options;
     const kind = part.type.startsWith("text") ? "text" : "reasoning";
     const key = `${kind} ${part.id}`;
+    this.#hasText ||= part.type === "text-delta" && part.delta.trim() !== "";
     const isBegun = this.#blocks.has(key);
     if (part.type.endsWith("-end")) this.#blocks.delete(key);
     else this.#blocks.add(key);
