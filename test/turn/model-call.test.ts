@@ -243,6 +243,16 @@ it.each<[string, Step, finishReason: string, tries: number]>([
   },
 );
 
+it("what a provider's package sends in place of a text is one (mastra#15201)", async () => {
+  const [start, , end] = text("");
+  const deltas = [undefined, null, 5, "!"].map((delta) => ({ ...text("x")[1], delta }));
+  const call = toolCall("echo", {}).map((part) => ({ ...part, input: { n: 1 } }));
+  const step = [start, ...deltas, end, ...call, ...finish("tool-calls")] as unknown as Step;
+  const { result, chunks } = await callWith({ steps: [step], tools: { echo } });
+  expect(shownText(chunks)).toBe("5!");
+  expect(result?.calls).toMatchObject([{ toolName: "echo", input: { n: 1 } }]);
+});
+
 it("a silent model gets its full timeout after each part", async () => {
   vi.useFakeTimers();
   const step: Step = async function* () {

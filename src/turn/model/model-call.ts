@@ -363,8 +363,9 @@ class ModelTry {
   }
 
   /** Begins a text or reasoning that the provider did not begin: clients refuse a part of none. */
-  async #takeBlock(part: BlockPart): Promise<void> {
+  async #takeBlock(written: BlockPart): Promise<void> {
     const { idSuffix } = this.#options;
+    const part = "delta" in written ? { ...written, delta: textIn(written.delta) } : written;
     const kind = part.type.startsWith("text") ? "text" : "reasoning";
     const key = `${kind} ${part.id}`;
     this.#hasText ||= part.type === "text-delta" && part.delta.trim() !== "";
@@ -382,23 +383,24 @@ class ModelTry {
    * the input is any value.
    */
   async #takeCall(written: Part<"tool-call">): Promise<void> {
-    const part = { ...written, toolCallId: this.#idOf(written) };
-    const { toolCallId, toolName, providerExecuted = false } = part;
+    const [toolName, input] = [textIn(written.toolName), textIn(written.input)];
+    const toolCallId = this.#idOf({ ...written, toolName, input });
+    const { providerExecuted = false } = written;
     const tool = this.#toolNamed(toolName);
-    const text = inputIn(part.input);
+    const text = inputIn(input);
     const parsed = await safeParseJSON({ text, schema: asSchema<unknown>(tool?.inputSchema) });
     // The provider's own tools need not be declared.
-    const isKnown = tool !== undefined || (providerExecuted && part.dynamic === true);
+    const isKnown = tool !== undefined || (providerExecuted && written.dynamic === true);
     const isInvalid = !isKnown || !parsed.success;
     // The SDK reads all numbers as doubles.
     const exact = isInvalid || !hasExactNumber(text) ? undefined : parseExactly(text);
-    const input = exact ?? (parsed.success ? parsed.value : (parsed.rawValue ?? text));
+    const value = exact ?? (parsed.success ? parsed.value : (parsed.rawValue ?? text));
     // Like in the SDK, the model sees the error's text only for tools that run here.
     let errorText = "An error occurred.";
     if (!providerExecuted) {
       try {
         // Storing an input that is deeper would end the turn. The SDK made it by parsing JSON.
-        requireJson(input as Json);
+        requireJson(value as Json);
       } catch (error) {
         this.#invalidCalls++;
         errorText = `invalid_tool_input: ${messageOf(error)}`;
@@ -410,12 +412,16 @@ class ModelTry {
           errorText,
         });
       }
-      if (isInvalid) errorText = this.#errorFor(part, parsed.success ? undefined : parsed.error);
+      if (isInvalid)
+        errorText = this.#errorFor({ toolName, input }, parsed.success ? undefined : parsed.error);
       if (isInvalid) this.#invalidCalls++;
-      else this.#calls.push({ toolCallId, toolName, input: input as Json });
+      else this.#calls.push({ toolCallId, toolName, input: value as Json });
     }
     return this.#write(
-      this.#chunk({ ...part, input, dynamic: true, invalid: isInvalid }, errorText),
+      this.#chunk(
+        { ...written, toolCallId, toolName, input: value, dynamic: true, invalid: isInvalid },
+        errorText,
+      ),
     );
   }
 
@@ -448,7 +454,10 @@ class ModelTry {
   }
 
   /** Says in our own words why a call cannot be made, with names of tools that are like the written one. */
-  #errorFor({ toolName, input }: Part<"tool-call">, error: unknown): string {
+  #errorFor(
+    { toolName, input }: Pick<Part<"tool-call">, "toolName" | "input">,
+    error: unknown,
+  ): string {
     if (this.#toolNamed(toolName) === undefined) {
       return `unknown_tool: ${noSuchTool(toolName, Object.keys(this.#options.tools))}`;
     }
@@ -484,6 +493,11 @@ class ModelTry {
   get #isComplete(): boolean {
     return !this.#hasFailed && this.#end !== undefined && isModelFinish(this.#end.finishReason);
   }
+}
+
+/** A text, or what a provider's package has sent in place of one: nothing, or an object that it has read. */
+function textIn(value: unknown): string {
+  return typeof value === "string" ? value : value == null ? "" : JSON.stringify(value);
 }
 
 /** A count of tokens, unless a provider has made it of something else. */
@@ -543,11 +557,16 @@ const MAX_ERROR_CHARS = 1_000;
 const REFUSED_KEY =
   "The input has a key `__proto__`, or `prototype` under `constructor`, which no tool accepts. Use another key.";
 
+/** The tokens with which a model ends a call, when an endpoint has not read them. */
+const ENDS = /^(?:\s*<\|[^<|>]*\|>)+$/u;
+
 /** The text of an input without what some models and endpoints add: quotes around it, or it more than once. */
 function inputIn(written: string): string {
   const text = written.trim();
   if (text === "" || text === "null") return "{}";
   const value = jsonIn(text);
+  const end = text.lastIndexOf("}") + 1;
+  if (value === undefined && ENDS.test(text.slice(end))) return inputIn(text.slice(0, end));
   if (value === undefined) return repeatedIn(text) ?? written;
   const isQuoted = typeof value === "string" && isObject(jsonIn(value));
   return isQuoted ? value : written;
