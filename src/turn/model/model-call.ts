@@ -383,14 +383,14 @@ class ModelTry {
    * the input is any value.
    */
   async #takeCall(written: Part<"tool-call">): Promise<void> {
-    const [toolName, input] = [textIn(written.toolName), textIn(written.input)];
-    const toolCallId = this.#idOf({ ...written, toolName, input });
-    const { providerExecuted = false } = written;
+    const part = { ...written, toolName: textIn(written.toolName), input: textIn(written.input) };
+    const { toolName, providerExecuted = false } = part;
+    const toolCallId = this.#idOf(part);
     const tool = this.#toolNamed(toolName);
-    const text = inputIn(input);
+    const text = inputIn(part.input);
     const parsed = await safeParseJSON({ text, schema: asSchema<unknown>(tool?.inputSchema) });
     // The provider's own tools need not be declared.
-    const isKnown = tool !== undefined || (providerExecuted && written.dynamic === true);
+    const isKnown = tool !== undefined || (providerExecuted && part.dynamic === true);
     const isInvalid = !isKnown || !parsed.success;
     // The SDK reads all numbers as doubles.
     const exact = isInvalid || !hasExactNumber(text) ? undefined : parseExactly(text);
@@ -412,17 +412,12 @@ class ModelTry {
           errorText,
         });
       }
-      if (isInvalid)
-        errorText = this.#errorFor({ toolName, input }, parsed.success ? undefined : parsed.error);
+      if (isInvalid) errorText = this.#errorFor(part, parsed.success ? undefined : parsed.error);
       if (isInvalid) this.#invalidCalls++;
       else this.#calls.push({ toolCallId, toolName, input: value as Json });
     }
-    return this.#write(
-      this.#chunk(
-        { ...written, toolCallId, toolName, input: value, dynamic: true, invalid: isInvalid },
-        errorText,
-      ),
-    );
+    const call = { ...part, toolCallId, input: value, dynamic: true, invalid: isInvalid };
+    return this.#write(this.#chunk(call, errorText));
   }
 
   /** The result of a tool that the provider runs. */
@@ -454,10 +449,7 @@ class ModelTry {
   }
 
   /** Says in our own words why a call cannot be made, with names of tools that are like the written one. */
-  #errorFor(
-    { toolName, input }: Pick<Part<"tool-call">, "toolName" | "input">,
-    error: unknown,
-  ): string {
+  #errorFor({ toolName, input }: Part<"tool-call">, error: unknown): string {
     if (this.#toolNamed(toolName) === undefined) {
       return `unknown_tool: ${noSuchTool(toolName, Object.keys(this.#options.tools))}`;
     }
