@@ -5,7 +5,6 @@ import { pickSyntaxes } from "../reference/syntaxes.ts";
 import { USER } from "../store/user-variables.ts";
 import { compact, isJsonObject, isScalar, type Json } from "../value/json.ts";
 import { referencesOf } from "./agent.ts";
-import { compactionFor } from "./history/compaction.ts";
 import { type StoredMessage, toUIMessage } from "./history/stored-message.ts";
 import type { Post } from "./history/post.ts";
 import { MAX_ATTEMPTS } from "./history/timeline.ts";
@@ -75,7 +74,7 @@ export async function runTurn(
       if (newest?.id === waited.id) history.replaceNewest(withoutWaiting(newest, DROPPED));
     }
     if (message !== undefined) history.add(message);
-    history.compact(compactionFor(agent, store, now()));
+    history.compact({ agent, store, nowMs: now() });
     const turn = new Turn(options, attempt);
     turn.start();
     turn.steps.startStep();

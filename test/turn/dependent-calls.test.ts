@@ -181,25 +181,6 @@ describe("a call that needs what no call before it has written", () => {
   });
 });
 
-it("calls that wait for no other start together, and their texts are unchanged", async () => {
-  let begun = 0;
-  const both = Promise.withResolvers<void>();
-  const meet = toolOf({ text: z.string() }, async ({ text: said }) => {
-    if (++begun === 2) both.resolve();
-    await both.promise;
-    return said;
-  });
-  const conversation = new Conversation({ tools: { meet } });
-  const calls = ["$5 and $HOME", "$unknown"].flatMap((said, index) =>
-    toolCall("meet", { text: said }, { id: `c${index}` }),
-  );
-  await conversation.say({ steps: [[...calls, finish("tool-calls")], done] });
-  const values = await Promise.all(
-    conversation.store.list().map(({ name }) => conversation.store.read(name)),
-  );
-  expect(values).toEqual(["$5 and $HOME", "$unknown"]);
-});
-
 const set = (value: unknown, mode: string) =>
   ["set_variable", { name: "notes", value, mode }] as const;
 

@@ -96,17 +96,13 @@ function hasFailed({
 }
 
 function deltaOf(delta: json.JsonObject): json.JsonObject {
-  const { content, reasoning, reasoning_content: thought } = delta;
-  const others = Object.entries(delta).filter(([key]) => !REPLACED.has(key));
-  return {
-    ...Object.fromEntries(others),
-    ...(typeof reasoning === "string" ? { reasoning } : {}),
-    ...(typeof thought === "string" ? { reasoning_content: thought } : {}),
-    ...(content === undefined ? {} : { content: contentOf(content) }),
-  };
+  const { role: _role, function_call: _older, tool_calls: _calls, ...others } = delta;
+  const { content, reasoning, reasoning_content: thought } = others;
+  const isOdd = (value: Json | undefined) => value !== undefined && typeof value !== "string";
+  if (isOdd(reasoning)) delete others["reasoning"];
+  if (isOdd(thought)) delete others["reasoning_content"];
+  return content === undefined ? others : { ...others, content: contentOf(content) };
 }
-
-const REPLACED = new Set(["role", "reasoning", "reasoning_content", "function_call", "tool_calls"]);
 
 /** A text, or parts of which some are thoughts. */
 function contentOf(content: Json): Json {

@@ -1,19 +1,18 @@
-import { isToolUIPart } from "ai";
 import * as limits from "../../limits.ts";
+import { isToolUIPart, type ModelMessage } from "ai";
 import type { VariableStore } from "../../store/variables.ts";
 import { byteLength } from "../../value/encoding.ts";
 import { shortHash } from "../../value/short-hash.ts";
-import type { Agent } from "../agent.ts";
+import { type Agent, isOffered, referencesOf } from "../agent.ts";
 import type { StoredMessage } from "./stored-message.ts";
-import { historyRecord } from "./history-record.ts";
 import {
-  charsOf,
-  folded,
-  type Outline,
-  outlineLine,
-  type OutlineLine,
-  summaryLine,
-} from "./outline.ts";
+  historyRecord,
+  type HistoryRecord,
+  type RecordedCall,
+  variablesIn,
+} from "./history-record.ts";
+import { writerIn } from "../../reference/syntaxes.ts";
+import { clip, inOneLine } from "../../value/characters.ts";
 
 /** The turns that prompts have in outline only. */
 export interface Compacted extends Outline {
@@ -41,23 +40,11 @@ export interface SizedMessage {
   readonly message: StoredMessage;
 }
 
+/** How turns are compacted: for an agent, in a conversation with these variables, at a time in milliseconds since 1970. */
 export interface CompactionOptions {
-  /** Characters of earlier messages in a prompt. */
-  readonly maxChars: number;
-  /** True for a name that a variable has, or had. */
-  readonly isTaken: (name: string) => boolean;
-  /** Milliseconds since 1970. */
+  readonly agent: Pick<Agent, "historyChars">;
+  readonly store: Pick<VariableStore, "glance" | "tombstone">;
   readonly nowMs: number;
-}
-
-/** How the agent's turns compact the history. */
-export function compactionFor(
-  { historyChars = limits.historyChars }: Pick<Agent, "historyChars">,
-  store: Pick<VariableStore, "glance" | "tombstone">,
-  nowMs: number,
-): CompactionOptions {
-  const isTaken = (name: string) => (store.glance(name) ?? store.tombstone(name)) !== undefined;
-  return { maxChars: historyChars, isTaken, nowMs };
 }
 
 /** False if no compacted message has this id. Saves a scan of all messages. */
@@ -69,10 +56,10 @@ export function mayHave(compacted: Compacted | undefined, id: string): boolean {
 export function compactedWith(
   before: Compacted | undefined,
   added: Iterable<SizedMessage>,
-  { maxChars, isTaken, nowMs }: CompactionOptions,
+  { agent, store, nowMs }: CompactionOptions,
 ): Compacted {
   const now = new Date(nowMs).toISOString();
-  const { variable = freeName(isTaken), version = 0, createdAt = now } = before ?? {};
+  const { variable = freeName(store), version = 0, createdAt = now } = before ?? {};
   let { seq = 0, turns = 0, chars = 1, bytes = 1, isTainted = false, lines = [] } = before ?? {};
   let ids = before === undefined ? "" : before.ids;
   for (const messages of turnsOf(added)) {
@@ -90,10 +77,7 @@ export function compactedWith(
     if (seq > MAX_IDS) ids = undefined;
     if (ids !== undefined) ids += messages.map(({ message }) => idDigest(message.id)).join("");
     const line = { from: turns, to: turns, seq: first, text: outlineLine(records) };
-    lines = folded(
-      [...lines, isTaintedTurn ? { ...line, isTainted: true } : line],
-      shareOf(maxChars),
-    );
+    lines = folded([...lines, isTaintedTurn ? { ...line, isTainted: true } : line], shareOf(agent));
   }
   const counts = { seq, turns, chars, bytes, isTainted, lines, ids };
   return { ...counts, variable, version: version + 1, createdAt, updatedAt: now };
@@ -150,8 +134,9 @@ function* turnsOf(
 export function lastToCompact(
   recent: readonly SizedMessage[],
   compacted: Compacted | undefined,
-  maxChars: number,
+  agent: CompactionOptions["agent"],
 ): number | undefined {
+  const { historyChars: maxChars = limits.historyChars } = agent;
   const { seq: done = 0, lines = [] } = compacted ?? {};
   const hasAll = (recent[0]?.seq ?? done + 1) === done + 1;
   const chars = recent.reduce((sum, message) => sum + promptChars(message), charsOf(lines));
@@ -163,7 +148,7 @@ export function lastToCompact(
     const { seq, message } = sized;
     kept += promptChars(sized);
     if (message.role !== "user") continue;
-    const room = turns <= KEPT_TURNS ? limits.maxHistoryChars : shareOf(maxChars);
+    const room = turns <= KEPT_TURNS ? limits.maxHistoryChars : shareOf(agent);
     if (turns > 0 && kept > room) break;
     first = seq;
     turns++;
@@ -183,13 +168,123 @@ const CALL_CHARS = 130;
 export const KEPT_TURNS = 2;
 
 /** The part of the budget for the outline, and for the messages that are left. */
-function shareOf(maxChars: number): number {
-  return Math.min(maxChars / 4, limits.maxHistoryChars);
+function shareOf({ historyChars = limits.historyChars }: CompactionOptions["agent"]): number {
+  return Math.min(historyChars / 4, limits.maxHistoryChars);
 }
 
 /** Returns the first of `history`, `history_1` … that no variable has or had. */
-function freeName(isTaken: CompactionOptions["isTaken"]): string {
+function freeName(store: CompactionOptions["store"]): string {
   let name = "history";
-  for (let number = 1; isTaken(name); number++) name = `history_${number}`;
+  const isTaken = () => (store.glance(name) ?? store.tombstone(name)) !== undefined;
+  for (let number = 1; isTaken(); number++) name = `history_${number}`;
   return name;
+}
+
+/** A turn in the outline; its question, its answer and each of its calls. */
+const MAX_LINE_CHARS = 480;
+const MAX_TEXT_CHARS = 160;
+
+/** A part of an outline: one turn, or a summary of several. */
+export interface OutlineLine {
+  /** The first and the last turn that the line describes. */
+  readonly from: number;
+  readonly to: number;
+  /** The first message of them. */
+  readonly seq: number;
+  readonly text: string;
+  readonly isSummary?: true;
+  /** True if a model had seen untrusted content when it wrote what the line repeats. */
+  readonly isTainted?: true;
+}
+
+/** The outline of the turns before the messages of a prompt. */
+export interface Outline {
+  /** The name of the variable with all of their messages. */
+  readonly variable: string;
+  /** Oldest first. Turns before the first line are in the variable only. */
+  readonly lines: readonly OutlineLine[];
+}
+
+/**
+ * Describes a turn in at most `MAX_LINE_CHARS`: its number, time, question, calls with the variables
+ * that they made, and answer. The same records always give the same line.
+ */
+export function outlineLine(records: readonly HistoryRecord[]): string {
+  const answers = records.filter(({ role }) => role === "assistant");
+  const calls = answers.flatMap(({ tools }) => tools);
+  const { turn = 0, at = "" } = records[0] ?? {};
+  const time = at.slice(0, 16).replace("T", " ");
+  const head = `${turn}. ${time} user: ${quoted(records.filter(({ role }) => role === "user"))}`;
+  const tail = answers.length === 0 ? "" : ` assistant: ${quoted(answers)}`;
+  return `${head}${listed(calls, MAX_LINE_CHARS - head.length - tail.length)}${tail}`;
+}
+
+function quoted(records: readonly HistoryRecord[]): string {
+  const text = records.map((record) => record.text).join(" ");
+  return `"${startOf(text, MAX_TEXT_CHARS)}"`;
+}
+
+/** The start of a text on one line. It can close neither a quotation nor the outline. */
+function startOf(text: string, chars: number): string {
+  // More than is shown, because white space is collapsed.
+  const line = inOneLine(clip(text, 4 * chars)).trim();
+  const start = clip(line, chars).replaceAll('"', "'");
+  return start.length < line.length ? `${start}…` : start;
+}
+
+/** Lists as many calls as fit, and the number of the others. */
+function listed(calls: readonly RecordedCall[], room: number): string {
+  const written = calls.map(({ name, output, error }) => {
+    const made = error === undefined ? variablesIn(output).join(" ") : "failed";
+    return startOf(`${name}${made === "" ? "" : ` (${made})`}`, MAX_TEXT_CHARS);
+  });
+  for (let count = written.length; count > 0; count--) {
+    const more = written.length - count;
+    const names = written.slice(0, count).join(", ");
+    const text = ` calls: ${names}${more === 0 ? "" : ` and ${more} more`}`;
+    if (text.length <= room) return text;
+  }
+  return "";
+}
+
+/** A summary in place of lines, at most as long as they are. */
+export function summaryLine(lines: readonly OutlineLine[], text: string): OutlineLine | undefined {
+  const [first, last] = [lines[0], lines.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const { from, seq } = first;
+  const head = `${from} to ${last.to}, summary: `;
+  const isTainted = lines.some((line) => line.isTainted === true) && { isTainted: true as const };
+  // A line break and an ellipsis are added.
+  const summary = startOf(text, Math.max(charsOf(lines) - head.length - 2, 0));
+  return { from, to: last.to, seq, text: `${head}${summary}`, isSummary: true, ...isTainted };
+}
+
+/** Leaves out the oldest lines of an outline of more than `maxChars`, so that half of it is left. */
+export function folded(lines: readonly OutlineLine[], maxChars: number): readonly OutlineLine[] {
+  if (charsOf(lines) <= maxChars) return lines;
+  let first = 0;
+  while (charsOf(lines.slice(first)) > maxChars / 2) first++;
+  return lines.slice(first);
+}
+
+export function charsOf(lines: readonly OutlineLine[]): number {
+  return lines.reduce((chars, { text }) => chars + text.length + 1, 0);
+}
+
+/** The outline as a message before all others. It grows at its end until lines are left out. */
+export function outlineMessage({ variable, lines }: Outline, agent: Agent): ModelMessage {
+  const write = writerIn(referencesOf(agent).syntaxes) ?? String;
+  const tools = ["search_variable", "read_variable"].filter((name) => isOffered(name, agent));
+  const reading = tools.length === 0 ? "" : `: use ${tools.join(", ")}`;
+  const first = lines[0]?.from;
+  const content = [
+    "<history>",
+    `The start of each earlier turn. All of it is in ${write(variable)}, records {turn, at, role, text, tools, variables}${reading}.`,
+    ...(first === 1 || first === undefined
+      ? []
+      : [`1 to ${first - 1}: in ${write(variable)} only.`]),
+    ...lines.map(({ text }) => text),
+    "</history>",
+  ];
+  return { role: "user", content: content.join("\n") };
 }

@@ -115,7 +115,7 @@ export class History {
    */
   compact(options: CompactionOptions): void {
     const before = this.compacted;
-    const last = lastToCompact(this.#recent, before, options.maxChars);
+    const last = lastToCompact(this.#recent, before, options.agent);
     if (last === undefined) return;
     this.#saveCompacted(compactedWith(before, this.between(this.#lastCompacted, last), options));
     this.#cached = this.#recent.filter(({ seq }) => seq > last);
