@@ -97,11 +97,11 @@ function hasFailed({
 
 function deltaOf(delta: json.JsonObject): json.JsonObject {
   const { role: _role, function_call: _older, tool_calls: _calls, ...others } = delta;
-  const { content, reasoning, reasoning_content: thought } = others;
-  const isOdd = (value: Json | undefined) => value !== undefined && typeof value !== "string";
-  if (isOdd(reasoning)) delete others["reasoning"];
-  if (isOdd(thought)) delete others["reasoning_content"];
-  return content === undefined ? others : { ...others, content: contentOf(content) };
+  const { content, reasoning, reasoning_content: thought, ...more } = others;
+  const textIn = (value: Json | undefined) => (typeof value === "string" ? value : undefined);
+  const thoughts = { reasoning: textIn(reasoning), reasoning_content: textIn(thought) };
+  const said = content === undefined ? undefined : contentOf(content);
+  return { ...more, ...json.compact({ ...thoughts, content: said }) };
 }
 
 /** A text, or parts of which some are thoughts. */
