@@ -217,6 +217,27 @@ describe("$history", () => {
     });
   });
 
+  it("is listed first, in pages too, and is not exported", async () => {
+    const data = afterTurns(20);
+    for (const name of ["a", "b", "c"]) await data.store.save({ name, value: 1 });
+    const { store } = data;
+    const all = ["history", "a", "b", "c"];
+    const namesOf = (infos: readonly { readonly name: string }[]) => infos.map(({ name }) => name);
+    expect([namesOf(store.list()), store.count()]).toEqual([all, 4]);
+    for (const limit of [1, 2, 5]) {
+      const names: string[] = [];
+      for (let after: number | undefined = 0; after !== undefined;) {
+        const { variables, next } = store.page({ after, limit });
+        expect(variables.length).toBeLessThanOrEqual(limit);
+        names.push(...namesOf(variables));
+        after = next;
+      }
+      expect(names).toEqual(all);
+    }
+    const records = JSON.stringify(Array.from(store.transfer.records(), ({ record }) => record));
+    expect(records).not.toContain('"history"');
+  });
+
   it("fails with a conflict if it changes while it is read", async () => {
     const data = afterTurns(40);
     const open = data.store.open("history");

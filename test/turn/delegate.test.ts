@@ -122,6 +122,15 @@ it("an agent's delegates may ask others in turn, down to a maximum depth", async
   expect(await chat.store.read("delegate_researcher")).toBe("0 did what it could.");
 });
 
+it("an agent's delegates do not replace the agent's own tool named delegate", async () => {
+  const own = toolOf({}, () => "own");
+  const { chat } = asker({ researcher: { steps: [] } }, { tools: { delegate: own } });
+  const turn = await chat.say({
+    steps: [[toolCall("delegate", {}), asked], saying("$delegate_1")],
+  });
+  expect(shownText(turn.chunks)).toBe("own");
+});
+
 it("an agent that cannot do what it was asked may take longer than any of its tools", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const slow = toolOf({}, () => {

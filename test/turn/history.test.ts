@@ -3,7 +3,7 @@ import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import type { SqlValue } from "../../src/store/rows/sql.ts";
 import { History } from "../../src/turn/history/history.ts";
-import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
+import { type StoredMessage, toUIMessage } from "../../src/turn/history/stored-message.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { slow } from "../support/slow.ts";
 import { emptyHistory, START_MS, userMessage, readMessage } from "../support/turn.ts";
@@ -31,6 +31,17 @@ function historyOf(...messages: readonly StoredMessage[]): History {
 }
 
 const ids = (messages: readonly StoredMessage[]): readonly string[] => messages.map(({ id }) => id);
+
+it("a message is read in the requested form, text by text", () => {
+  const texts = ["$a", "plain", "$b and $c"];
+  const thought = { type: "reasoning", text: "$a", id: "r" } as const;
+  const parts = texts.flatMap((text) => [thought, { type: "text" as const, text }]);
+  const stored: StoredMessage = { ...answer("a1", ""), parts, display: ["1", "plain", "2 and 3"] };
+  const textsIn = (form: "display" | "reference") =>
+    toUIMessage(stored, form).parts.flatMap((part) => ("text" in part ? part.text : []));
+  expect(textsIn("reference")).toEqual(["$a", "$a", "$a", "plain", "$a", "$b and $c"]);
+  expect(textsIn("display")).toEqual(["$a", "1", "$a", "plain", "$a", "2 and 3"]);
+});
 
 describe.each(["read anew", "kept since it was read"])("the window of a prompt, %s", (when) => {
   function windowOf(messages: readonly StoredMessage[]): readonly StoredMessage[] {

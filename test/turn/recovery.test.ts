@@ -105,6 +105,20 @@ describe("a turn that a crash interrupts", () => {
     expect(keys).toHaveLength(runs);
   });
 
+  it("runs no call again that has a result", async () => {
+    const ran: number[] = [];
+    const act = tool({
+      inputSchema,
+      execute: ({ n }) => (ran.push(n) === 2 ? hang() : n),
+    });
+    const chat = new Crashing({ act }, { effects: { act: "none" } });
+    const [one, two] = [1, 2].map((n) => toolCall("act", { n }, { id: `call_${n}` }));
+    await chat.run([one ?? [], two ?? [], asked]);
+    const { result } = await chat.recover([text("$act_1 $act_2"), finish()]);
+    expect(result?.message.parts.at(-1)).toMatchObject({ text: "1 2" });
+    expect(ran).toEqual([1, 2, 2]);
+  });
+
   it("keeps the late result of a provider's own call", async () => {
     const about = { type: "provider", id: "scripted.search", isProviderExecuted: true } as const;
     const search = tool({ ...about, args: {}, inputSchema: z.object({}), outputSchema: z.any() });

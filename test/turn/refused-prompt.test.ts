@@ -75,6 +75,25 @@ describe("a prompt that the provider refuses", () => {
     expect(chat.history.newest()?.metadata).toMatchObject({ outlined });
   });
 
+  it("because another model has signed each turn is sent without that, in each step", async () => {
+    const chat = new Conversation({ tools: { look } });
+    const metadata = { anthropic: { signature: "of another model" } };
+    const called = (at: number) => [toolCall("look", { at }), finish("tool-calls")];
+    for (const question of ["First.", "Second."]) {
+      const step = [...reasoning("Hm.", { metadata }), text("So."), ...called(7)];
+      await chat.say({ steps: [step, [...answer]], question });
+    }
+    const refused = (step: readonly StepItem[]) => refusing("of another", "Corrupted.", step);
+    const steps = [refused(called(8)), refused(called(8)), refused([...answer])];
+    const { result, calls } = await chat.say({ steps, question: "Third." });
+    expect(result.error).toBeUndefined();
+    expect(calls.map(({ prompt }) => JSON.stringify(prompt).match(/Seen 7/gu)?.length)).toEqual([
+      2, 2, 2,
+    ]);
+    // The calls of this turn stay as they are.
+    expect(calls[2]?.prompt.at(-1)).toMatchObject({ role: "tool" });
+  });
+
   it.each([
     ["groq.chat", false],
     ["anthropic.messages", true],

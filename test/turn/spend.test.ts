@@ -285,6 +285,34 @@ describe("a tenant's budget", () => {
   );
 });
 
+it("a lease that arrives after the turn is returned", async () => {
+  const leases = new MemoryLeases({ modelCalls: 1_000 });
+  const { chat, callsOf } = asker({ researcher: { steps: [saying("One.")] } }, {}, { leases });
+  const stopping = new AbortController();
+  const gate = Promise.withResolvers<void>();
+  const take = leases.take.bind(leases);
+  const limit = limits.lease.modelCalls;
+  const late = Array.from({ length: limit }, (_, n) => n);
+  let taken: Promise<unknown> | undefined;
+  leases.take = (claim) => {
+    if (leases.claims.length === 0) return take(claim);
+    stopping.abort(new Error("Stopped."));
+    const grant = gate.promise.then(() => take(claim));
+    taken = grant;
+    return grant;
+  };
+  const delegates = late.map((n) =>
+    toolCall("delegate", { agent: "researcher", task: `${n}` }, { id: `call_${n}` }),
+  );
+  await chat.say({ steps: [[...delegates, asked]], signal: stopping.signal });
+  const made = leases.used("modelCalls");
+  gate.resolve();
+  await taken;
+  await Promise.resolve();
+  expect([leases.used("modelCalls"), leases.open]).toEqual([made, []]);
+  expect(callsOf("researcher").length).toBeLessThan(limit);
+});
+
 it("a turn that waits for a person returns what it has not spent, and requests a lease again when it continues", async () => {
   const leases = new MemoryLeases({ modelCalls: 3 });
   const act = tool({ inputSchema, needsApproval: true, execute: ({ n }) => n });

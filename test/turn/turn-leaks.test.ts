@@ -176,3 +176,18 @@ it.each([10, 130_000])(
     expect(chunksOf(chunks, "tool-approval-request")).toMatchObject([{ toolCallId: "evil" }]);
   },
 );
+
+it("calls of one step run even if another one waits for a person, and the turn then ends", async () => {
+  const ran: string[] = [];
+  const act = (name: string, needsApproval: boolean) =>
+    tool({ inputSchema: z.object({}), needsApproval, execute: () => ran.push(name) });
+  const chat = new Conversation({ tools: { free: act("free", false), held: act("held", true) } });
+  const calls = [text("So: "), toolCall("held", {}), toolCall("free", {}), asked];
+  const turn = await chat.say({ steps: [calls] });
+  expect(ran).toEqual(["free"]);
+  expect(chunksOf(turn.chunks, "tool-output-available")).toHaveLength(1);
+  expect(turn.result.finishReason).toBe("tool-calls");
+  const next = await chat.say({ steps: [done], question: "And?" });
+  expect(next.result.error).toBeUndefined();
+  expect(prompts(next)).not.toContain("approval");
+});

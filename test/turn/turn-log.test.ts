@@ -216,6 +216,9 @@ describe("a watcher", () => {
     expect(told).toEqual(["first false", "second false"]);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(told).toEqual(["first false", "second false", "third false"]);
+    // Nobody waits any more.
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it("of a log that ends waits until all of it is durable", async () => {
