@@ -7,7 +7,8 @@ import { type StoredMessage, toUIMessage } from "../../src/turn/history/stored-m
 import { NodeSql } from "../support/node-sql.ts";
 import { slow } from "../support/slow.ts";
 import { emptyHistory, START_MS, userMessage, readMessage } from "../support/turn.ts";
-import { type UIMessage, convertToModelMessages } from "ai";
+import { type UIMessage, convertToModelMessages, tool } from "ai";
+import * as z from "zod";
 import { chunksOf } from "../../src/edge/turns/posted-turns.ts";
 import { toModelMessages } from "../../src/turn/history/prompt.ts";
 
@@ -215,6 +216,20 @@ const said: StoredMessage = {
   parts: [{ type: "text", text: "$orders are here.", state: "done" }],
   createdAt,
 };
+it("past messages show past results with the current tool's toModelOutput", async () => {
+  const call = {
+    type: "tool-look",
+    toolCallId: "1",
+    input: {},
+    output: { $var: "orders" },
+  } as const;
+  const looked = { ...said, parts: [{ ...call, state: "output-available" as const }] };
+  const inputSchema = z.object({});
+  const toModelOutput = () => ({ type: "text" as const, value: "as the tool says" });
+  const look = tool({ inputSchema, execute: () => "", toModelOutput });
+  expect(JSON.stringify(await toModelMessages([looked], { look }))).toContain("as the tool says");
+});
+
 it("past messages leave out calls without a result, as the SDK does", async () => {
   const call = { type: "tool-look", toolCallId: "1", input: {} } as const;
   const of: StoredMessage["parts"] = [
