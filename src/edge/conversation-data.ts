@@ -182,7 +182,7 @@ export class ConversationData {
 
   /** The variable with the compacted turns. Undefined if there are none. */
   #historyVariable(): HistoryVariable | undefined {
-    const { compacted } = this.history.compaction;
+    const { compacted } = this.history;
     if (this.#variable?.compacted !== compacted) {
       this.#variable = compacted && new HistoryVariable(this.history, compacted);
     }

@@ -9,7 +9,7 @@ import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
 import { knownNamesOf } from "../tool/store-lookup.ts";
 import { digestOf } from "../tool/tool-input.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
-import { compact, isScalar, type Json } from "../value/json.ts";
+import { compact } from "../value/json.ts";
 import { charsOf } from "../value/json-text.ts";
 import { formatPath } from "../value/path.ts";
 import { referencesOf } from "./agent.ts";
@@ -46,8 +46,6 @@ export class Answer {
   /** Digests that are being computed. */
   #digests: Promise<void>[] = [];
   #digestibleChars = limits.maxInsertedChars;
-  /** Digests of arrays and objects. */
-  readonly #known = new WeakMap<object, Promise<string>>();
 
   constructor(context: TurnContext, options: AnswerOptions) {
     const { agent, account, emit } = context;
@@ -135,20 +133,10 @@ export class Answer {
     const placed = { source, variable, path: formatPath(below), chars: text.length };
     const span = this.#parts.place(id, { ...placed, ...compact(origin) });
     if (span === undefined || value === undefined) return;
-    const digest = this.#digestOf(value);
-    if (digest === undefined) return;
-    this.#digests.push(digest.then((text) => void (span.digest = text)));
-  }
-
-  /** Undefined once `maxInsertedChars` are used up. Readers share a value, which is often written several times. */
-  #digestOf(value: Json): Promise<string> | undefined {
-    const known = isScalar(value) ? undefined : this.#known.get(value);
-    if (known !== undefined) return known;
+    // The first values have digests, as many as take `maxInsertedChars`.
     this.#digestibleChars -= charsOf(value, limits.maxInsertedChars);
-    if (this.#digestibleChars < 0) return undefined;
-    const digest = digestOf(value);
-    if (!isScalar(value)) this.#known.set(value, digest);
-    return digest;
+    if (this.#digestibleChars < 0) return;
+    this.#digests.push(digestOf(value).then((digest) => void (span.digest = digest)));
   }
 }
 

@@ -59,7 +59,7 @@ export async function describePrompt(
 ): Promise<PromptDescription> {
   const { agent, history } = options;
   const window = history?.window() ?? [];
-  const outline = history?.compaction.compacted;
+  const outline = history?.compacted;
   const taint = new Taint(isTaintedPrompt(window, outline));
   const recorder = recorderOf(options.model);
   // No call is made that would need an id.

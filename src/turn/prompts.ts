@@ -2,7 +2,7 @@ import type { ModelMessage } from "ai";
 import { guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
 import { foundTools } from "./find-tools.ts";
 import { type Guide, guidedText, NO_GUIDE } from "./history/guide.ts";
-import { type Outline, outlineMessage } from "./history/outline.ts";
+import { type Outline, outlineMessage } from "./history/compaction.ts";
 import { toModelMessages } from "./history/prompt.ts";
 import type { StoredMessage } from "./history/stored-message.ts";
 import {

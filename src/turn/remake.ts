@@ -43,7 +43,7 @@ export function remakerFor(context: TurnContext, tools: () => Toolbox | undefine
       remakes: true,
     });
     if (ready.kind === "failed" || ready.approval !== undefined) return;
-    await account.spend.add("toolCalls", 1);
+    await account.spend("toolCalls", 1);
     const run = await ready.run();
     signal.throwIfAborted();
     // If it cannot be saved, the reference fails as before.

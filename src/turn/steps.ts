@@ -1,31 +1,55 @@
 import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
-import { ByrefError, limitExceeded } from "../errors.ts";
+import { ByrefError, codeOf, limitExceeded, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
+import { LookupWork } from "../reference/lookup.ts";
+import type { Reference } from "../reference/reference.ts";
+import { splitNumber } from "../store/names.ts";
+import type { PreparedWrite } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variables.ts";
+import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
+import { type Failed, noSuchTool, shownInput } from "../tool/policy.ts";
+import { isGuarded } from "../tool/save-target.ts";
+import {
+  type CallFlow,
+  NO_FLOW,
+  type Prepared,
+  type Ready,
+  type Saved,
+  type ToolRun,
+  type Written,
+} from "../tool/wrapped-tool.ts";
+import { clip } from "../value/characters.ts";
+import { compact, isObject } from "../value/json.ts";
+import type { Path } from "../value/path.ts";
+import { tagsOf } from "./agent.ts";
 import { Answer, type AnswerOptions } from "./answer.ts";
+import type { WrittenCall } from "./history/message-parts.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { toTurnMessages } from "./history/prompt.ts";
 import { callModel, type CallResult, REDUCED } from "./model/model-call.ts";
 import { openPrompts, type PromptOptions, type Prompts } from "./prompts.ts";
 import { type Remaker, remakerFor } from "./remake.ts";
-import {
-  type Finished,
-  OUTCOME_UNKNOWN,
-  type Planned,
-  preparedOf,
-  runningCall,
-  ToolCalls,
-} from "./tool-calls.ts";
 import type { ToolboxOptions } from "./toolbox.ts";
 import type { RecoveredLog } from "./log/recovery.ts";
 import type { TurnContext } from "./turn-context.ts";
 import type { TurnState } from "./log/turn-state.ts";
-import type { DecidedCall } from "./waiting-calls.ts";
+import type { DecidedCall, ToolCall } from "./waiting-calls.ts";
 
 interface StepsOptions
   extends AnswerOptions, Pick<PromptOptions, "window" | "outline" | "variables"> {
   /** Distinguishes the text ids of an attempt from those of the previous one. Empty for the first attempt. */
   readonly idSuffix: string;
   readonly toolbox: ToolboxOptions;
+}
+
+interface Planned {
+  readonly call: JournalCall;
+  readonly ready: Ready;
+}
+
+interface PreparedCall<Call extends ToolCall = ToolCall> {
+  readonly call: Call & Pick<JournalCall, "idempotencyKey">;
+  readonly ready: Prepared;
 }
 
 /**
@@ -38,7 +62,11 @@ export class Steps {
   readonly #state: TurnState;
   readonly #answer: Answer;
   readonly #remaker: Remaker;
-  #opened: { readonly prompts: Prompts; readonly calls: ToolCalls } | undefined;
+  #opened: Prompts | undefined;
+  /** What the model has read when it wrote the calls: the past messages, and those of the turn. */
+  #messages: readonly ModelMessage[] = [];
+  /** What calls read and write, by input. */
+  readonly #flows = new WeakMap<object, CallFlow>();
   /** Chunks about calls, to be shown and written to the journal in the next commit. */
   #unrecorded: UIMessageChunk[] = [];
   /** True while the newest step has no complete model answer. */
@@ -55,7 +83,7 @@ export class Steps {
     this.#context = context;
     this.#options = options;
     this.#state = state;
-    this.#remaker = remakerFor(context, () => this.#opened?.prompts.tools);
+    this.#remaker = remakerFor(context, () => this.#opened?.tools);
     this.#answer = new Answer(context, { ...options, remaker: this.#remaker });
     // The text before the wait may have left a URL open.
     this.#answer.restart(state.parts.display);
@@ -63,22 +91,15 @@ export class Steps {
 
   /** Prepares the tools and the past messages, once. */
   async open(): Promise<void> {
-    if (this.#opened !== undefined) return;
     const { id: owner, taint, prompt: own } = this.#state;
-    const prompts = await openPrompts(this.#context, { ...this.#options, taint, owner, own });
-    const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
-    const { tools } = prompts;
-    const remaker = this.#remaker;
-    const calls = new ToolCalls(this.#context, { tools, state: this.#state, write, remaker });
-    this.#opened = { prompts, calls };
+    this.#opened ??= await openPrompts(this.#context, { ...this.#options, taint, owner, own });
   }
 
   /** Calls the model until it requests no more tools. */
   async run(): Promise<FinishReason> {
     for (;;) {
       this.#context.signal.throwIfAborted();
-      const messages = await this.#messages();
-      const result = await this.#callModel(messages);
+      const result = await this.#callModel();
       await this.#answer.endStep();
       this.#endParts();
       // An answer that was cut off or filtered may contain a partial call. As in the SDK, no call runs then.
@@ -93,36 +114,80 @@ export class Steps {
       this.#isOpen = false;
       // A call that was written twice is one.
       const calls = new Map(result.calls.map((call) => [call.toolCallId, call])).values();
-      const planned = await this.#required.calls.plan([...calls], messages);
-      const step = () => {
+      const planned = await this.#plan([...calls]);
+      const progress = () => {
         const chunks = this.#late.splice(0);
         return { step: this.#state.parts.step(), ...(chunks.length > 0 && { chunks }) };
       };
-      const reason = await this.#runCalls(planned, messages, { progress: step });
+      const reason = await this.#runCalls(planned, { progress });
       if (reason !== undefined) return reason;
     }
   }
 
+  /**
+   * Returns the decisions with the pins of the inputs that a person wrote. Such an input is checked like a model's:
+   * if it may not run, throws the error, and nothing is decided. There is no pin if what the person was shown is
+   * out of date: then approval of the new input is requested.
+   */
   async pinned(decided: readonly DecidedCall[]): Promise<readonly DecidedCall[]> {
     await this.open();
-    return this.#required.calls.pinned(decided, await this.#messages());
+    await this.#readMessages();
+    const { approvals } = this.#state;
+    const written = decided.filter(({ approval: { input } }) => input !== undefined);
+    const prepared = await this.#prepareAll(written.map(approvedCall));
+    const calls = written.map(({ call }) => call);
+    const waited = await this.#prepareAll(calls);
+    return decided.map((one): DecidedCall => {
+      const at = written.indexOf(one);
+      const [now, before] = [prepared[at]?.ready, waited[at]?.ready];
+      if (now?.kind === "failed") throw new ByrefError(now.code, now.message);
+      const asked = approvals.about(one.approval.approvalId);
+      const pin = before?.kind === "ready" && before.pin === asked ? now?.pin : undefined;
+      return { ...one, approval: { ...one.approval, ...compact({ pin }) } };
+    });
   }
 
-  /** Applies a person's decisions on waiting calls. Returns a reason if the turn ends there. */
+  /**
+   * Applies a person's decisions on waiting calls. If an input has changed since, the call differs from the approved
+   * one, and approval is requested again. Returns a reason if the turn ends there.
+   */
   async decide(decided: readonly DecidedCall[]): Promise<FinishReason | undefined> {
-    const messages = await this.#messages();
-    const planned = await this.#required.calls.decide(decided, messages);
-    return this.#runCalls(planned, messages);
+    await this.#readMessages();
+    const { approvals } = this.#state;
+    const allowed = decided.flatMap((one) => {
+      const asked = approvals.take(one.approval.approvalId);
+      const { approved, pin = asked } = one.approval;
+      return approved ? [{ ...approvedCall(one), ...compact({ pin }) }] : [];
+    });
+    const prepared = await this.#prepareAll(allowed);
+    for (const one of decided) {
+      const { toolCallId } = one.call;
+      this.#answerDecided(one, prepared.find(({ call }) => call.toolCallId === toolCallId)?.ready);
+    }
+    return this.#runCalls(prepared.flatMap((one) => this.#admit(one, one.call.pin)));
   }
 
-  /** Handles the calls that a crash cut off. Returns a reason if the turn ends there. */
+  /**
+   * Handles the calls that a crash cut off. A tool is called again, with the same key, only if its effects are declared
+   * harmless to repeat. Returns a reason if the turn ends there.
+   */
   async recoverCalls(begun: readonly JournalCall[]): Promise<FinishReason | undefined> {
-    const { calls } = this.#required;
-    if (begun.length === 0 && !calls.canRelease) return this.#afterCalls();
-    const messages = await this.#messages();
-    const planned = await calls.recover(begun, messages);
+    if (begun.length === 0 && this.#deferred === undefined) return this.#afterCalls();
+    await this.#readMessages();
+    const { tools } = this.#required;
+    const repeatable = begun.filter(({ toolName }) => tools.effectsOf(toolName) !== "once");
+    for (const call of begun) if (!repeatable.includes(call)) this.#refuse(call, OUTCOME_UNKNOWN);
+    const prepared = await this.#prepareAll(repeatable);
+    const planned = prepared.flatMap(({ call, ready }) => {
+      const [admitted] = this.#admit({ call, ready }, call.isApproved ? call.pin : undefined);
+      // The key belongs to one input. With another input, the effect of the first call is unknown.
+      const needsSame = tools.effectsOf(call.toolName) === "idempotent";
+      const isUnknown = needsSame && admitted !== undefined && admitted.call.pin !== call.pin;
+      return isUnknown ? this.#refuse(call, OUTCOME_UNKNOWN) : (admitted ?? []);
+    });
     this.#state.begun.clear();
-    return this.#runCalls(planned, messages, { begun });
+    for (const { call } of planned) this.#state.begun.set(call.toolCallId, call);
+    return this.#runCalls(planned, { isBegun: true });
   }
 
   /** What to tell a person about the turn's prompts. */
@@ -187,7 +252,7 @@ export class Steps {
       }
       const begun = this.#state.begun.get(toolCallId);
       const isUnknown =
-        begun !== undefined && this.#opened?.prompts.tools.effectsOf(begun.toolName) !== "none";
+        begun !== undefined && this.#opened?.tools.effectsOf(begun.toolName) !== "none";
       const { code: known, message } = isUnknown ? OUTCOME_UNKNOWN : { code, message: why };
       const errorText = `${known}: ${message}`;
       void this.#write({ type: "tool-output-error", toolCallId, errorText });
@@ -205,9 +270,10 @@ export class Steps {
     this.#endParts();
   }
 
-  async #callModel(messages: readonly ModelMessage[]): Promise<CallResult> {
-    const { prompts } = this.#required;
-    const request = { ...prompts.next(messages), isReduced: this.#refused !== undefined };
+  async #callModel(): Promise<CallResult> {
+    const prompts = this.#required;
+    await this.#readMessages();
+    const request = { ...prompts.next(this.#messages), isReduced: this.#refused !== undefined };
     this.#state.prompt = prompts.record;
     const result = await callModel(this.#context, request, {
       write: (chunk) => this.#write(chunk),
@@ -221,24 +287,19 @@ export class Steps {
   /**
    * Writes the calls to the journal, and runs them in parallel, each deferred call once those before it have an outcome.
    * Saves and shows results in the order of the calls; those that are ready together form one commit. `progress`: what is
-   * written before they begin; by default the chunks about calls that are not in the journal yet. `begun`: calls that are
+   * written before they begin; by default the chunks about calls that are not in the journal yet. `isBegun`: the calls are
    * in it already. Throws the reason of the signal when it aborts.
    */
   async #runCalls(
     planned: readonly Planned[],
-    messages: readonly ModelMessage[],
-    { progress, begun = [] }: { progress?: Progress; begun?: readonly JournalCall[] } = {},
+    { isBegun = false, progress }: { isBegun?: boolean; progress?: Progress } = {},
   ): Promise<FinishReason | undefined> {
-    const { calls } = this.#required;
-    const known = new Set(begun.map(({ toolCallId }) => toolCallId));
-    const fresh = planned.filter(({ call }) => !known.has(call.toolCallId));
-    if (begun.length === 0 || this.#unrecorded.length > 0)
-      await this.#begin(fresh, planned.length === 0, progress);
-    for (const { call } of planned) this.#state.begun.set(call.toolCallId, call);
+    if (!isBegun || this.#unrecorded.length > 0)
+      await this.#begin(isBegun ? [] : planned, planned.length === 0, progress);
     const running = planned.map(runningCall);
     for (let next = 0, tries = 0; ;) {
-      while (calls.canRelease) {
-        const more = await calls.release(messages);
+      while (this.#deferred !== undefined) {
+        const more = await this.#release(this.#deferred);
         await this.#begin(more, next === running.length && more.length === 0);
         running.push(...more.map(runningCall));
       }
@@ -259,7 +320,7 @@ export class Steps {
     progress: Progress = () => ({ chunks: this.#unrecorded }),
   ): Promise<void> {
     const { log, signal, account } = this.#context;
-    await account.spend.add("toolCalls", planned.length);
+    await account.spend("toolCalls", planned.length);
     signal.throwIfAborted();
     const calls = planned.map(({ call }) => call);
     log.commit(() => {
@@ -279,10 +340,9 @@ export class Steps {
     const chunks: UIMessageChunk[] = [];
     log.commit(() => {
       for (const one of finished) {
-        const { calls } = this.#required;
         // An abort by the stop signal is not the call's outcome.
         if (signal.aborted) break;
-        const chunk = calls.save(one, canRetry || chunks.length > 0);
+        const chunk = this.#saveResult(one, canRetry || chunks.length > 0);
         if (chunk === undefined) break;
         chunks.push(chunk);
       }
@@ -313,23 +373,23 @@ export class Steps {
 
   /** Ends the step, in the commit of its last outcome, and begins the next. Does nothing if a deferred call can follow. */
   #closeStep(): void {
-    if (this.#required.calls.canRelease) return;
+    if (this.#deferred !== undefined) return;
     if (this.#hasStep) void this.#write({ type: "finish-step" });
     const { parts, hasWaiting } = this.#state;
     if (!hasWaiting && parts.steps < limits.maxSteps) this.startStep();
   }
 
-  /** The past messages, followed by those of the current turn. */
-  async #messages(): Promise<readonly ModelMessage[]> {
-    const { tools, past } = this.#required.prompts;
+  async #readMessages(): Promise<void> {
+    const { past, tools } = this.#required;
     const { parts } = this.#state.parts;
-    if (parts.every(({ type }) => type === "step-start")) return past;
-    return [...past, ...(await toTurnMessages(this.#state.message(parts, 0), tools.all))];
+    const isFirst = parts.every(({ type }) => type === "step-start");
+    const message = this.#state.message(parts, 0);
+    this.#messages = isFirst ? past : [...past, ...(await toTurnMessages(message, tools.all))];
   }
 
   /** True if the provider has paused its own tools, or returns their results in a later step. */
   get #isPending(): boolean {
-    const { all } = this.#required.prompts.tools;
+    const { all } = this.#required.tools;
     return [...this.#state.parts.calls().values()].some(({ toolName, isProvided, state }) => {
       if (!isProvided || state !== "input-available") return false;
       const tool = Object.hasOwn(all, toolName) ? all[toolName] : undefined;
@@ -353,7 +413,180 @@ export class Steps {
     return this.#answer.write(chunk);
   }
 
-  get #required() {
+  /**
+   * Returns the calls that may run. All calls of a step are prepared before any of them runs, so that each
+   * sees the variables as they were. If one names what another writes, none is: each is released in its turn.
+   * Failures and approval requests are written at once.
+   */
+  async #plan(calls: readonly ToolCall[]): Promise<readonly Planned[]> {
+    for (const call of calls.slice(limits.maxBatchItems)) this.#refuse(call, TOO_MANY);
+    const all = calls.slice(0, limits.maxBatchItems);
+    const hasTags = tagsOf(this.#context.agent) !== undefined && all.length > 1;
+    const isOrdered = hasTags || all.some((call) => this.#usesOf(call, all).length > 0);
+    return isOrdered ? [] : this.#planAll(all);
+  }
+
+  /** The first call without an outcome, if it is deferred. Those of the provider may get theirs in a later answer. */
+  get #deferred(): WrittenCall | undefined {
+    const { begun, parts } = this.#state;
+    const all = [...parts.calls().values()];
+    const first = all.find(({ outcome, isProvided }) => outcome === undefined && !isProvided);
+    const isDeferred = first?.state === "input-available" && !begun.has(first.toolCallId);
+    return isDeferred ? first : undefined;
+  }
+
+  /** Returns the deferred call if it may run now. One that reads what has not been written is refused. */
+  async #release(call: WrittenCall): Promise<readonly Planned[]> {
+    const missing = await this.#missing(call);
+    return missing === undefined ? this.#planAll([call]) : this.#refuse(call, missing);
+  }
+
+  /**
+   * Saves the result. Undefined if it has to be prepared again, because the value that it extends has
+   * changed.
+   */
+  #saveResult({ call, ready, save }: Finished, canRetry: boolean): UIMessageChunk | undefined {
+    const { toolCallId } = call;
+    if (!("commit" in save)) return errorOf(toolCallId, save);
+    try {
+      const { output } = save.commit();
+      this.#context.account.addReferences(ready.references);
+      return { type: "tool-output-available", toolCallId, output };
+    } catch (error) {
+      if (canRetry && codeOf(error) === "conflict") return undefined;
+      return errorOf(toolCallId, failureOf(error));
+    }
+  }
+
+  /** Says what the call reads that a call before it was to write, but has not, or that only a later one brings into being. */
+  async #missing(call: WrittenCall): Promise<Failure | undefined> {
+    const { store } = this.#context;
+    const step = (one: WrittenCall) => one.place.split("/")[0];
+    const inStep = [...this.#state.parts.calls().values()].filter(
+      (one) => step(one) === step(call),
+    );
+    for (const use of this.#usesOf(call, inStep).filter(({ isNeeded }) => isNeeded)) {
+      const { source, name, writers } = use;
+      const before = writers.filter((one) => inStep.indexOf(one) < inStep.indexOf(call));
+      const isAbsent = store.glance(name) === undefined;
+      const failing = before.find(({ outcome }) => isAbsent || outcome !== "done");
+      if (failing !== undefined) return skippedFor(source, failing);
+      if (before.length === 0 && !(await exists(use, store))) return skippedFor(source, writers[0]);
+    }
+    return undefined;
+  }
+
+  /** Returns what a call reads that others may write. */
+  #usesOf<Call extends ToolCall>(call: ToolCall, others: readonly Call[]): readonly Use<Call>[] {
+    const { store } = this.#context;
+    const { reads } = this.#flowOf(call);
+    return [...new Map(reads.map((read) => [read.source, read])).values()].flatMap((read) => {
+      const mayBe = (written: Written) => mayWrite(written, read, store);
+      const writers = others.filter((one) => one !== call && this.#flowOf(one).writes.some(mayBe));
+      return writers.length === 0 ? [] : { ...read, writers };
+    });
+  }
+
+  #flowOf({ toolName, input }: ToolCall): CallFlow {
+    const key: object = Object(input);
+    const flow = this.#flows.get(key) ?? this.#required.tools.get(toolName)?.flow(input) ?? NO_FLOW;
+    this.#flows.set(key, flow);
+    return flow;
+  }
+
+  async #planAll(calls: readonly ToolCall[]): Promise<readonly Planned[]> {
+    const prepared = await this.#prepareAll(calls);
+    return prepared.flatMap((one) => this.#admit(one));
+  }
+
+  async #prepareAll<Call extends ToolCall & Partial<Pick<JournalCall, "idempotencyKey" | "pin">>>(
+    calls: readonly Call[],
+  ): Promise<readonly PreparedCall<Call>[]> {
+    const { signal, observer } = this.#context;
+    const { tools } = this.#required;
+    const work = new LookupWork();
+    const noTool = (name: string): Failed => {
+      const message = noSuchTool(name, Object.keys(tools.all));
+      return { kind: "failed", code: "unknown_tool", message };
+    };
+    const reads = calls.flatMap((call) => this.#flowOf(call).reads);
+    await this.#remaker.make(reads.map(({ name }) => name));
+    const prepared = await Promise.all(
+      calls.map(async (call) => {
+        const { toolName, toolCallId, input } = call;
+        const key = call.idempotencyKey ?? this.#state.keyOf(toolCallId);
+        const about = { toolCallId, idempotencyKey: key, ...(call.isChanged === true && ASKING) };
+        const options = { messages: this.#messages, signal, observer, work, ...about };
+        const ready = await tools.get(toolName)?.prepare(input, options);
+        return {
+          call: { ...call, idempotencyKey: key },
+          ready: await this.#withDiffs(ready ?? noTool(toolName), call.pin),
+        };
+      }),
+    );
+    signal.throwIfAborted();
+    return prepared;
+  }
+
+  /** Adds diffs to a request for approval, unless it is for an input that was approved. */
+  async #withDiffs(ready: Prepared, pin: string | undefined): Promise<Prepared> {
+    if (ready.kind === "failed" || ready.approval === undefined || ready.pin === pin) return ready;
+    const diffs = await diffsOfEdited(ready.variables, this.#context.store);
+    return diffs.length === 0 ? ready : { ...ready, approval: { ...ready.approval, diffs } };
+  }
+
+  /** Returns the call if it may run, else nothing: it is refused, or a person is asked. `approved`: a pin. */
+  #admit({ call, ready }: PreparedCall, approved?: string): readonly Planned[] {
+    if (ready.kind === "failed") return this.#refuse(call, ready);
+    const { pin } = ready;
+    const isApproved = pin === approved;
+    if (ready.approval !== undefined && !isApproved) return this.#requestApproval(call, ready);
+    const { toolName, toolCallId, input, idempotencyKey, isChanged } = call;
+    const about = { toolName, toolCallId, input, pin, idempotencyKey };
+    const admitted = { ...about, ...compact({ isChanged }) };
+    return [{ call: isApproved ? { ...admitted, isApproved } : admitted, ready }];
+  }
+
+  /** What a person was asked about stays in the message, followed by what was approved. */
+  #answerDecided({ approval, call }: DecidedCall, prepared: Prepared | undefined): void {
+    const { approvalId, approved, reason, input } = approval;
+    const { toolCallId, descriptor } = call;
+    if (input !== undefined) {
+      const request = prepared?.kind === "ready" ? prepared.approval : undefined;
+      const changed = { input, resolved: request?.input ?? shownInput(input) };
+      const approvalDescriptor = { ...(isObject(descriptor) && descriptor), changed };
+      this.#unrecorded.push({
+        type: "tool-approval-request",
+        toolCallId,
+        approvalId,
+        approvalDescriptor,
+      });
+    }
+    this.#unrecorded.push({
+      type: "tool-approval-response",
+      approvalId,
+      approved,
+      ...compact({ reason }),
+    });
+    if (!approved) this.#unrecorded.push({ type: "tool-output-denied", toolCallId });
+  }
+
+  #refuse({ toolCallId }: ToolCall, why: Failure): readonly Planned[] {
+    this.#unrecorded.push(errorOf(toolCallId, why));
+    return [];
+  }
+
+  #requestApproval(call: ToolCall, { approval, pin }: Ready): readonly Planned[] {
+    const { toolCallId, input, isChanged } = call;
+    const approvalId = this.#context.newId();
+    this.#state.approvals.ask(approvalId, pin);
+    const changed = isChanged === true ? { input, resolved: approval?.input } : undefined;
+    const asked = { approvalId, approvalDescriptor: { ...approval, ...compact({ changed }) } };
+    this.#unrecorded.push({ type: "tool-approval-request", toolCallId, ...asked });
+    return [];
+  }
+
+  get #required(): Prompts {
     if (this.#opened === undefined) throw new ByrefError("internal", "The turn is not open.");
     return this.#opened;
   }
@@ -372,3 +605,114 @@ function isProvided(chunk: UIMessageChunk): chunk is ToolOutput {
 }
 
 type Progress = () => Pick<JournalEntry, "step" | "chunks">;
+
+/** What a person wrote runs as it was approved, or is asked about again. */
+const ASKING = { needsApproval: async () => true };
+
+/** The call with the input that a person wrote, if there is one. */
+function approvedCall({ approval: { input }, call }: DecidedCall): DecidedCall["call"] {
+  return input === undefined ? call : { ...call, input, isChanged: true };
+}
+
+interface RunningCall extends Planned {
+  readonly settled: Promise<void>;
+  run?: ToolRun;
+}
+
+function runningCall(planned: Planned): RunningCall {
+  const settled = planned.ready.run().then((run) => {
+    running.run = run;
+  });
+  const running: RunningCall = { ...planned, settled };
+  return running;
+}
+
+/** A call that has run, with its result prepared for saving, or its failure. */
+interface Finished extends Planned {
+  readonly save: PreparedWrite<Saved> | Failure;
+}
+
+/**
+ * The leading calls that have finished, with their results prepared. A call that changes a variable which an
+ * earlier one of them changes is left for the next commit: it extends what that one wrote.
+ */
+async function preparedOf(running: readonly RunningCall[]): Promise<readonly Finished[]> {
+  const finished: Finished[] = [];
+  const earlier: Changes[] = [];
+  for (const { call, ready, run } of running) {
+    if (run === undefined) break;
+    const changes = run.kind === "failed" ? [] : run.changes;
+    if (!earlier.every((one) => areApart(one, changes))) break;
+    earlier.push(changes);
+    const save = run.kind === "failed" ? run : await run.stage().catch(failureOf);
+    finished.push({ call, ready, save });
+  }
+  return finished;
+}
+
+type Changes = readonly string[] | undefined;
+
+function areApart(one: Changes, other: Changes): boolean {
+  if (one?.length === 0 || other?.length === 0) return true;
+  return one !== undefined && other !== undefined && !one.some((name) => other.includes(name));
+}
+
+type Failure = Omit<Failed, "kind">;
+
+function failureOf(error: unknown): Failure {
+  return { code: codeOf(error), message: messageOf(error) };
+}
+
+const OUTCOME_UNKNOWN: Failure = {
+  code: "outcome_unknown",
+  message: "This call was cut off: it may or may not have run. Find out before you repeat it.",
+};
+
+const TOO_MANY: Failure = {
+  code: "limit_exceeded",
+  message: `maxBatchItems is at most ${limits.maxBatchItems}. Make the other calls in the next step.`,
+};
+
+function errorOf(toolCallId: string, { code, message }: Failure): UIMessageChunk {
+  return { type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` };
+}
+
+function skippedFor(source: string, writer: Pick<ToolCall, "toolName"> | undefined): Failure {
+  const from = writer?.toolName ?? "another call";
+  const message = `${clip(source, MAX_SOURCE_CHARS)} was to come from ${from}, which has not written it. Make it first.`;
+  return { code: "skipped", message };
+}
+
+const MAX_SOURCE_CHARS = 80;
+
+/** A reference to what other calls of the step may write. */
+type Use<Call extends ToolCall = ToolCall> = CallFlow["reads"][number] & {
+  readonly writers: readonly Call[];
+};
+
+/** True if a reference can be read now. A guarded variable has all paths: which ones must not show in the order. */
+async function exists({ name, path }: Reference, store: VariableStore): Promise<boolean> {
+  if (store.glance(name) === undefined) return false;
+  if (path.length === 0 || isGuarded(name, store)) return true;
+  const reading = await store.readPath(name, path).catch(() => undefined);
+  return reading === undefined || reading.found;
+}
+
+/** True if the call may write what is read. Places overlap if one is part of the other. */
+export function mayWrite(written: Written, read: Reference, store: VariableStore): boolean {
+  if ("path" in written) return written.name === read.name && overlap(written.path, read.path);
+  if ("base" in written && written.base === read.name) return true;
+  const mayBeNew =
+    "prefix" in written
+      ? `${read.name}_`.startsWith(`${written.prefix}_`)
+      : splitNumber(read.name)?.base === written.base;
+  return mayBeNew && store.glance(read.name) === undefined;
+}
+
+function overlap(one: Path, other: Path): boolean {
+  return one.every((segment, at) => {
+    const against = other[at];
+    if (against === undefined || !("key" in segment) || !("key" in against)) return true;
+    return segment.key === against.key;
+  });
+}

@@ -47,7 +47,7 @@ type Question = Pick<ModelQuestion, "prompt" | "call" | "texts"> &
 export function toolboxFor(context: TurnContext) {
   const depth = (context.depth ?? 0) + 1;
   const ask: AskAgent = (called, question) => askAgent({ ...context, depth }, called, question);
-  return { ask, onCall: () => context.account.spend.add("toolCalls", 1) };
+  return { ask, onCall: () => context.account.spend("toolCalls", 1) };
 }
 
 /**

@@ -94,7 +94,7 @@ export async function openToolbox(
     ...[...((await planTools?.(agent, options)) ?? []), ...(tags?.tools ?? [])].filter(isFree),
   ];
   const inOrder = promptStages.flatMap((stage) =>
-    runtime.filter((tool) => stageOf(tool) === stage),
+    runtime.filter(({ offeredFrom = "variable" }) => offeredFrom === stage),
   );
   const tools = [...given, ...(await wrapTools(inOrder, options))];
   const wrapped = new Map(tools.map(([name, tool]) => [name, adapt(tool)]));
@@ -105,8 +105,15 @@ export async function openToolbox(
   /** The stage from which one of the runtime's own tools is offered. Undefined for an agent's, which always is. */
   const offeredFrom = (name: string) => {
     const tool = ownTools.get(name);
-    return tool && stageOf(tool);
+    return tool && (tool.offeredFrom ?? "variable");
   };
+  const shown = (names: Iterable<string>): ToolSet =>
+    Object.fromEntries(
+      [...names].flatMap((name) => {
+        const tool = wrapped.get(name);
+        return tool === undefined ? [] : [[name, tool.shown]];
+      }),
+    );
 
   return {
     /** The unwrapped tools, with the schemas that resolved inputs are checked against. */
@@ -114,7 +121,7 @@ export async function openToolbox(
     /** The agent's tools that the model is offered once it has found them. */
     deferred,
     /** All tools that a call or a message may name. */
-    all: setOf(wrapped),
+    all: shown(wrapped.keys()),
     hasTags: tags !== undefined,
     offeredFrom,
     get: (name: string): WrappedTool | undefined => wrapped.get(name),
@@ -145,27 +152,12 @@ export async function openToolbox(
       const first = [...wrapped.keys()].filter(
         (name) => !deferred.names.has(name) && isOfferedAt(name),
       );
-      return setOf(
-        new Map(
-          [...first, ...found].flatMap((name) => {
-            const tool = wrapped.get(name);
-            return tool === undefined ? [] : [[name, tool] as const];
-          }),
-        ),
-      );
+      return shown([...first, ...found]);
     },
   };
 }
 
 export type Toolbox = Awaited<ReturnType<typeof openToolbox>>;
-
-function stageOf({ offeredFrom = "variable" }: RuntimeTool): PromptStage {
-  return offeredFrom;
-}
-
-function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
-  return Object.fromEntries(Array.from(tools, ([name, { shown }]) => [name, shown]));
-}
 
 function cannotAsk(): Promise<never> {
   return Promise.reject(new ByrefError("internal", "No agent can be asked here."));

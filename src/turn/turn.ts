@@ -5,7 +5,6 @@ import { pickSyntaxes } from "../reference/syntaxes.ts";
 import { USER } from "../store/user-variables.ts";
 import { compact, isJsonObject, isScalar, type Json } from "../value/json.ts";
 import { referencesOf } from "./agent.ts";
-import { compactionFor } from "./history/compaction.ts";
 import { type StoredMessage, toUIMessage } from "./history/stored-message.ts";
 import type { Post } from "./history/post.ts";
 import { MAX_ATTEMPTS } from "./history/timeline.ts";
@@ -26,7 +25,7 @@ import {
   withoutWaiting,
 } from "./waiting-calls.ts";
 import type { Change } from "../store/variable.ts";
-import { leaseKeyOf, NOTHING_SPENT, Spend, spentBefore } from "./spend/spend.ts";
+import { leaseKeyOf, NOTHING_SPENT, spentBefore } from "./spend/spend.ts";
 
 export interface Question {
   /** The id of the answer's message. Default: a new id. */
@@ -75,7 +74,7 @@ export async function runTurn(
       if (newest?.id === waited.id) history.replaceNewest(withoutWaiting(newest, DROPPED));
     }
     if (message !== undefined) history.add(message);
-    history.compact(compactionFor(agent, store, now()));
+    history.compact({ agent, store, nowMs: now() });
     const turn = new Turn(options, attempt);
     turn.start();
     turn.steps.startStep();
@@ -166,7 +165,7 @@ class Turn {
     const { head, context } = attempt;
     const { id, counts, repeats } = head;
     const window = options.history.window({ answer: id, repeats });
-    const { compacted } = options.history.compaction;
+    const { compacted } = options.history;
     this.#options = options;
     this.#attempt = attempt;
     this.#resumed = resumed;
@@ -233,26 +232,23 @@ class Turn {
       const isBroken = signal.aborted || error !== undefined;
       if (isBroken) this.steps.closeCalls();
       const { hasWaiting, counts } = this.#state;
-      const answer = this.#state.message(this.#state.parts.parts, now());
       const attempts = [...(this.#resumed?.timeline ?? []), ...(timeline ? [timeline()] : [])];
-      const stored = {
-        ...answer,
-        ...(attempts.length > 0 && { timeline: attempts.slice(-MAX_ATTEMPTS) }),
-      };
       const isCut = !signal.aborted && CUT.has(finishReason);
       const metadata = { ...this.#metadata(), ...(isCut && { finishReason }) };
-      const failure = {
+      const messageMetadata = {
+        ...metadata,
         ...(error && { error: error.code, ...error.details }),
         ...(signal.aborted && { stopped: true }),
         ...this.steps.notice,
       };
       const message = {
-        ...stored,
-        metadata: { ...metadata, ...failure },
-        ...(finishReason === "stop" ? {} : { finishReason }),
+        ...this.#state.message(this.#state.parts.parts, now()),
+        ...(attempts.length > 0 && { timeline: attempts.slice(-MAX_ATTEMPTS) }),
+        metadata: messageMetadata,
+        ...(finishReason !== "stop" && { finishReason }),
       };
       this.#keep(message, isBroken);
-      emit({ type: "message-metadata", messageMetadata: { ...metadata, ...failure } });
+      emit({ type: "message-metadata", messageMetadata });
       if (signal.aborted) emit({ type: "abort" });
       else if (error !== undefined)
         emit({ type: "error", errorText: `${error.code}: ${error.message}` });
@@ -320,15 +316,21 @@ export class Attempt {
 
   constructor(options: TurnOptions, head: TurnHead, recoveredLog?: RecoveredLog) {
     const { store, log, emit, spendLimits = {}, leases, now } = options;
+    const { contextTokens } = options.agent;
     this.head = head;
     this.failure = recoveredLog && giveUpReason(recoveredLog);
     this.#options = options;
     const signal = AbortSignal.any([options.signal, this.#timeout.signal]);
     const lease = leases && { leases, key: leaseKeyOf(head), now, signal };
-    const spend = new Spend({ limits: spendLimits, before: head.spent, lease });
     this.context = {
       ...options,
-      account: new Account(store, spend, options.agent.contextTokens),
+      account: new Account({
+        store,
+        contextTokens,
+        limits: spendLimits,
+        before: head.spent,
+        lease,
+      }),
       signal,
       emit: (chunk) => {
         log.push(chunk);
@@ -412,7 +414,7 @@ export class Attempt {
     );
     const { waits, ...shown } = end;
     if (waits === undefined) store.holds.release(this.head.id);
-    account.spend.settle();
+    account.settle();
     const { usage, savings } = account.counts;
     onEnd?.({ cost: cost(), ...shown, usage, savings });
     return result;
@@ -421,10 +423,10 @@ export class Attempt {
   #endedHead({ status, waits }: AttemptEnd): TurnHead {
     const { approvals: _, needs: _needs, counts: _counts, repeats: _repeats, ...kept } = this.head;
     const { asker, ...head } = kept;
-    const { total, turn } = this.context.account.spend;
+    const { total, counts } = this.context.account;
     return {
       ...head,
-      ...(this.#options.leases && { lease: { key: leaseKeyOf(head), spent: turn } }),
+      ...(this.#options.leases && { lease: { key: leaseKeyOf(head), spent: counts.spent } }),
       isOpen: false,
       ...(status === "failed" || status === "stopped" ? { ended: status } : {}),
       spent: total,
@@ -492,14 +494,10 @@ function requireOwnUser(
   for (const { approval, call } of decided) {
     const { input, principal } = approval;
     if (input === undefined || principal === asker?.principal) continue;
-    const known = new Set(textsIn(call.input));
-    const mayRead = textsIn(input).some(
-      (text) =>
-        !known.has(text) &&
-        openings.some((opening) =>
-          text.split(opening).some((rest, at) => at > 0 && STARTS_WITH_USER.test(rest)),
-        ),
-    );
+    const before = new Set(textsIn(call.input));
+    const added = textsIn(input).filter((text) => !before.has(text));
+    const parts = added.flatMap((text) => openings.flatMap((one) => text.split(one).slice(1)));
+    const mayRead = parts.some((rest) => STARTS_WITH_USER.test(rest));
     if (!mayRead && !(isJsonObject(input) && input["scope"] === USER)) continue;
     const message = "Only the user who asked writes $user into the input of a call.";
     throw new ByrefError("tool_denied", message);

@@ -5,7 +5,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variables.ts";
 import type { CallOptions } from "../../src/tool/wrapped-tool.ts";
 import { Account } from "../../src/turn/spend/account.ts";
-import { Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
+import type { SpendLimits } from "../../src/turn/spend/spend.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { type CalledAgent, type FindAgent, withOwnTools } from "../../src/turn/delegate-tool.ts";
 import { askAgent, type AskModel } from "../../src/turn/sub-turn.ts";
@@ -65,7 +65,7 @@ const ANYONE: Agent = { name: "anyone", description: "", instructions: "", tools
 export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }: AskingOptions) {
   const { signal = new AbortController().signal, more, turn, ...about } = role;
   const { findAgent, callsOf } = team({ researcher: about });
-  const account = new Account(store, new Spend({ limits: spendLimits, before: NOTHING_SPENT }));
+  const account = new Account({ store, limits: spendLimits });
   const chunks: UIMessageChunk[] = [];
   let ids = 0;
   const asker = findAgent("researcher");

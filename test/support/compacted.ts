@@ -11,10 +11,8 @@ export function dataIn(sql = new NodeSql()): ConversationData {
   return new ConversationData(sql, { bucket: undefined, retention: {}, onAccess: () => undefined });
 }
 
-export function optionsFor(data: ConversationData, maxChars = BUDGET): CompactionOptions {
-  const { store } = data;
-  const isTaken = (name: string) => store.glance(name) !== undefined;
-  return { maxChars, isTaken, nowMs: START_MS };
+export function optionsFor({ store }: ConversationData, historyChars = BUDGET): CompactionOptions {
+  return { agent: { historyChars }, store, nowMs: START_MS };
 }
 
 /** A question and its answer, with a call of a tool. */

@@ -25,6 +25,8 @@ const rows: readonly [what: string, written: string, taken: unknown][] = [
   ["an object twice (eliza#16973, 9router#3779)", '{"any":[{}]}{"any":[{}]}', { any: [{}] }],
   ["an object and all before it (hermes-agent#35718)", '{{"an{"any":{{"any":1}', ANY],
   ["two objects", '{"any":1}{"any":2}', undefined],
+  ["an object before a model's own tokens (mastra#13185)", '{"any":1} <|call|><|end|>', ANY],
+  ["an object before another text", '{"any":1}<|call|>x', undefined],
   ["an object after another text", 'x{"any":1}', undefined],
   ["an object like its own part that is cut off", '{"any":{"any":1}', undefined],
   ["an object that is cut off", '{"any":', undefined],

@@ -18,7 +18,7 @@ import {
   type OutlineLine,
   outlineMessage,
   summaryLine,
-} from "../../src/turn/history/outline.ts";
+} from "../../src/turn/history/compaction.ts";
 import { tool } from "ai";
 import * as z from "zod";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
@@ -33,7 +33,7 @@ function charsIn(messages: readonly StoredMessage[]): number {
 }
 
 function promptChars({ history }: ConversationData): number {
-  const lines = history.compaction.compacted?.lines ?? [];
+  const lines = history.compacted?.lines ?? [];
   return charsIn(history.window()) + lines.reduce((sum, { text }) => sum + text.length, 0);
 }
 
@@ -48,7 +48,7 @@ describe("the messages of a prompt", () => {
       const [question, answer] = messagesOf(turn);
       data.history.add(question);
       data.history.compact(optionsFor(data));
-      const { turns = 0, lines = [] } = data.history.compaction.compacted ?? {};
+      const { turns = 0, lines = [] } = data.history.compacted ?? {};
       const isCompacted = turns !== before;
       expect(turns).toBeGreaterThanOrEqual(before);
       if (isCompacted) compactions++;
@@ -73,10 +73,10 @@ describe("the messages of a prompt", () => {
     const sql = new NodeSql();
     const { history } = afterTurns(40, dataIn(sql));
     const again = dataIn(sql);
-    expect(again.history.compaction.compacted).toEqual(history.compaction.compacted);
+    expect(again.history.compacted).toEqual(history.compacted);
     expect(again.history.window()).toEqual(history.window());
     again.history.compact(optionsFor(again));
-    expect(again.history.compaction.compacted).toEqual(history.compaction.compacted);
+    expect(again.history.compacted).toEqual(history.compacted);
   });
 
   it("keep turns that are larger than the budget, up to 120,000 characters", () => {
@@ -100,12 +100,12 @@ describe("the messages of a prompt", () => {
 
   it("are compacted again when a removal leaves fewer than two turns", () => {
     const data = afterTurns(40);
-    const { turns = 0 } = data.history.compaction.compacted ?? {};
+    const { turns = 0 } = data.history.compacted ?? {};
     data.history.removeFrom(`q${turns + 1}`);
-    expect(data.history.compaction.compacted).toBeUndefined();
+    expect(data.history.compacted).toBeUndefined();
     data.history.add(messagesOf(41)[0]);
     data.history.compact(optionsFor(data));
-    expect(data.history.compaction.compacted?.turns).toBeLessThanOrEqual(turns - 2);
+    expect(data.history.compacted?.turns).toBeLessThanOrEqual(turns - 2);
     expect(data.history.window().length).toBeGreaterThanOrEqual(5);
     data.history.removeFrom("q3");
     expect(data.history.window().map(({ id }) => id)).toEqual(["q1", "a1", "q2", "a2"]);
@@ -114,12 +114,12 @@ describe("the messages of a prompt", () => {
 
   it("stay compacted when the newest question is asked or answered again", () => {
     const data = afterTurns(40);
-    const { compacted } = data.history.compaction;
+    const { compacted } = data.history;
     data.history.add(messagesOf(41)[1]);
     data.history.removeAnswers(undefined);
     data.history.removeFrom("q41");
     data.history.add(messagesOf(41)[0]);
-    expect(data.history.compaction.compacted).toBe(compacted);
+    expect(data.history.compacted).toBe(compacted);
     expect(rowsIn(data.history)).toHaveLength(81);
   });
 
@@ -139,7 +139,7 @@ describe("the messages of a prompt", () => {
 
 /** Computes the value of `$history` independently. */
 function recordsOf({ history }: ConversationData): readonly Json[] {
-  const count = history.compaction.compacted?.seq ?? 0;
+  const count = history.compacted?.seq ?? 0;
   return history
     .page({ limit: 10_000 })
     .messages.slice(0, count)
@@ -217,32 +217,25 @@ describe("$history", () => {
     });
   });
 
-  it("is listed first, even in pages, and is not exported", async () => {
+  it("is listed first, in pages too, and is not exported", async () => {
     const data = afterTurns(20);
     for (const name of ["a", "b", "c"]) await data.store.save({ name, value: 1 });
     const { store } = data;
-    expect(store.list().map(({ name }) => name)).toEqual(["history", "a", "b", "c"]);
-    expect(store.list({ last: 3 }).map(({ name }) => name)).toEqual(["a", "b", "c"]);
-    expect(store.list({ names: ["c", "history"] }).map(({ name }) => name)).toEqual([
-      "history",
-      "c",
-    ]);
-    expect(store.count()).toBe(4);
-    for (const limit of [1, 2, 3, 4, 5]) {
+    const all = ["history", "a", "b", "c"];
+    const namesOf = (infos: readonly { readonly name: string }[]) => infos.map(({ name }) => name);
+    expect([namesOf(store.list()), store.count()]).toEqual([all, 4]);
+    for (const limit of [1, 2, 5]) {
       const names: string[] = [];
       for (let after: number | undefined = 0; after !== undefined;) {
         const { variables, next } = store.page({ after, limit });
         expect(variables.length).toBeLessThanOrEqual(limit);
-        names.push(...variables.map(({ name }) => name));
+        names.push(...namesOf(variables));
         after = next;
       }
-      expect(names).toEqual(["history", "a", "b", "c"]);
+      expect(names).toEqual(all);
     }
-    const records = Array.from(store.transfer.records(), ({ record }) => record);
-    expect(records).toMatchObject([
-      ...["a", "b", "c"].map((name) => ({ info: { name } })),
-      { type: "numbers" },
-    ]);
+    const records = JSON.stringify(Array.from(store.transfer.records(), ({ record }) => record));
+    expect(records).not.toContain('"history"');
   });
 
   it("fails with a conflict if it changes while it is read", async () => {
@@ -375,36 +368,22 @@ function turnSteps(turn: number): readonly Step[] {
 it("a compacted conversation answers queries on $history, and refuses a model that edits it", async () => {
   const queries = (wrap: WrapOptions) =>
     queryTools({ databases: nodeQueryDatabases(wrap.store), wrap });
-  const { conversation, data } = talking({}, { queries });
+  const { conversation } = talking({}, { queries });
   for (let turn = 1; turn <= 20; turn++) {
     await conversation.say({ question: `The word is w${turn}w.`, steps: turnSteps(turn) });
   }
-  const before = await data.store.read("history");
   const sql = "SELECT turn, text FROM $history WHERE role = 'user' AND text LIKE '%w3w%'";
-  const value = { path: "/0/text", value: "x" };
-  const edits = [
-    [{ op: "replace", ...value }],
-    [{ find: "w3w", replace: "w4w" }],
-    [{ where: "turn = 3", set: { text: "x" } }],
-    "undo",
-  ];
+  const input = { name: "$history", edits: [{ find: "w3w", replace: "w4w" }] };
   const asked = await conversation.say({
     steps: [
       [toolCall("query_variables", { sql }, { id: "q" }), finish("tool-calls")],
-      ...edits.map((edit, at): Step => {
-        const input = { name: "$history", edits: edit };
-        return [toolCall("edit_variable", input, { id: `e${at}` }), finish("tool-calls")];
-      }),
+      [toolCall("edit_variable", input, { id: "e" }), finish("tool-calls")],
       [text("$history_query_1[0].text"), finish("stop")],
     ],
   });
   const found = [{ turn: 3, text: "The word is w3w." }];
   expect(resultShown(asked, 1, "q")).toMatchObject({ value: found });
-  for (const at of edits.keys()) {
-    const shown = resultShown(asked, at + 2, `e${at}`);
-    expect(shown).toContain("bad_name: $history is read-only");
-  }
-  expect(await data.store.read("history")).toEqual(before);
+  expect(resultShown(asked, 2, "e")).toContain("bad_name: $history is read-only");
   expect(asked.result.message.parts.at(-1)).toMatchObject({ text: "The word is w3w." });
 });
 
@@ -418,7 +397,7 @@ it("a compacted conversation stays tainted while the outline repeats tainted tex
     await conversation.say({ steps: [[text(`${turn} ${"x".repeat(300)}`), finish("stop")]] });
     taints.push(allOf().at(-1)?.tainted === true);
   }
-  const { lines = [], turns } = data.history.compaction.compacted ?? {};
+  const { lines = [], turns } = data.history.compacted ?? {};
   expect(turns).toBeGreaterThan(50);
   expect(taints[0]).toBe(true);
   // The outline repeats answers that were written under taint, so each turn taints the next.
@@ -498,7 +477,7 @@ it.each([true, undefined])("a summary of turns is tainted as they are: %s", asyn
   expect(history.window().some(({ tainted }) => tainted === true)).toBe(false);
   const summarize = async () => "They looked at numbers.";
   await history.summarize(summarize, () => true);
-  const { lines = [] } = history.compaction.compacted ?? {};
+  const { lines = [] } = history.compacted ?? {};
   expect(lines).toMatchObject([{ isSummary: true }]);
   expect(lines[0]?.isTainted).toBe(isTainted);
   const chat = new Conversation({ agent: { ...agent, tools: {} }, store, history });

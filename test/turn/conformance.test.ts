@@ -442,41 +442,6 @@ it("MessageParts ignores chunks that belong to no part", () => {
   expect([parts.parts, parts.display]).toEqual([[], []]);
 });
 
-it.each<[string, string]>([
-  ["in reasoning", "reasoning-delta"],
-  ["in a text", "text-delta"],
-  ["in a tool's input", "tool-input-delta"],
-])("a turn that is stopped %s leaves the same parts as the SDK's, ended", async (_, type) => {
-  const step: Step = async function* () {
-    yield [
-      { type: "reasoning-start", id: "r" },
-      { type: "reasoning-delta", id: "r", delta: "Hm." },
-    ];
-    await later();
-    yield [
-      { type: "reasoning-end", id: "r" },
-      { type: "text-start", id: "t" },
-      { type: "text-delta", id: "t", delta: "So" },
-    ];
-    await later();
-    yield [
-      { type: "tool-input-start", id: "a", toolName: "titled" },
-      { type: "tool-input-delta", id: "a", delta: '{"n"' },
-    ];
-    await new Promise(() => undefined);
-  };
-  const [sdk, ours] = await Promise.all(
-    [askSdk, askUs].map((ask) => {
-      const controller = new AbortController();
-      const { signal } = controller;
-      const onChunk = (chunk: { type: string }) => void (chunk.type === type && controller.abort());
-      return ask({ model: scriptedModel([step]), signal, onChunk });
-    }),
-  );
-  expect(ours?.parts).toEqual(sdk?.parts.map(endedPart));
-  expect([ours?.errors, sdk?.errors]).toEqual([0, 0]);
-});
-
 const said: Step = [reasoning("Hm."), text("So."), toolCall("titled", ONE, { chunks: 2 })];
 const whole: Step = [...said, finish("tool-calls")];
 const broken: Step = async function* () {
@@ -499,9 +464,6 @@ function withoutIds(parts: readonly unknown[]): readonly unknown[] {
   return parts.map((part) => ({ ...(part as object), id: undefined }));
 }
 
-/** Waits a moment, because chunks that are ready at the same time are read together. */
-const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
-
 /** What a client sees of an answer. */
 interface Seen {
   readonly parts: readonly unknown[];
@@ -513,8 +475,6 @@ interface Seen {
 
 interface Asked {
   readonly model: LanguageModel;
-  readonly signal?: AbortSignal;
-  readonly onChunk?: (chunk: UIMessageChunk) => void;
   /** A second question, asked after the first answer and with it in the history. */
   readonly next?: string;
 }
@@ -542,7 +502,7 @@ async function askSdk(asked: Asked): Promise<Seen> {
 }
 
 async function sdkChunks(
-  { model, signal, onChunk }: Asked,
+  { model }: Asked,
   messages: ModelMessage[],
 ): Promise<readonly UIMessageChunk[]> {
   const { stream } = streamText({
@@ -552,13 +512,11 @@ async function sdkChunks(
     stopWhen: isStepCount(20),
     maxRetries: 0,
     onError: () => undefined,
-    ...(signal === undefined ? {} : { abortSignal: signal }),
   });
   const chunks: UIMessageChunk[] = [];
   try {
     for await (const chunk of toUIMessageStream({ stream, tools, sendSources: true })) {
       chunks.push(chunk);
-      onChunk?.(chunk);
     }
   } catch {
     // A provider's stream that breaks also breaks the SDK's response, so its client sees an error.
@@ -569,15 +527,9 @@ async function sdkChunks(
 
 /** Returns what a client sees of our server, and the parts that were stored. */
 async function askUs(asked: Asked): Promise<Seen & { readonly kept: readonly unknown[] }> {
-  const { model, signal, onChunk, next } = asked;
+  const { model, next } = asked;
   const chat = new Conversation({ tools });
-  const { chunks, history } = await chat.say({
-    model,
-    steps: [],
-    question: QUESTION,
-    ...(signal === undefined ? {} : { signal }),
-    ...(onChunk === undefined ? {} : { onChunk }),
-  });
+  const { chunks, history } = await chat.say({ model, steps: [], question: QUESTION });
   const answer = history.newest();
   const kept = answer?.role === "assistant" ? asJson(answer.parts) : [];
   if (next !== undefined) await chat.say({ model, steps: [], question: next });

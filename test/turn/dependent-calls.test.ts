@@ -4,10 +4,8 @@ import { z } from "zod";
 import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { chunksOf, Conversation } from "../support/turn.ts";
 import * as limits from "../../src/limits.ts";
-import { MemoryStore } from "../../src/store/memory-store.ts";
-import { mayWrite } from "../../src/turn/tool-calls.ts";
+import { mayWrite } from "../../src/turn/steps.ts";
 import type { Written } from "../../src/tool/wrapped-tool.ts";
-import type { Path } from "../../src/value/path.ts";
 import { storeWith } from "../support/wrapped.ts";
 import { toolOf } from "../support/tool-of.ts";
 
@@ -183,25 +181,6 @@ describe("a call that needs what no call before it has written", () => {
   });
 });
 
-it("calls that wait for no other start together, and their texts are unchanged", async () => {
-  let begun = 0;
-  const both = Promise.withResolvers<void>();
-  const meet = toolOf({ text: z.string() }, async ({ text: said }) => {
-    if (++begun === 2) both.resolve();
-    await both.promise;
-    return said;
-  });
-  const conversation = new Conversation({ tools: { meet } });
-  const calls = ["$5 and $HOME", "$unknown"].flatMap((said, index) =>
-    toolCall("meet", { text: said }, { id: `c${index}` }),
-  );
-  await conversation.say({ steps: [[...calls, finish("tool-calls")], done] });
-  const values = await Promise.all(
-    conversation.store.list().map(({ name }) => conversation.store.read(name)),
-  );
-  expect(values).toEqual(["$5 and $HOME", "$unknown"]);
-});
-
 const set = (value: unknown, mode: string) =>
   ["set_variable", { name: "notes", value, mode }] as const;
 
@@ -245,45 +224,28 @@ it("a call that a person denies in the middle of a chain causes those after it t
   expect(result.finishReason).toBe("stop");
 });
 
-describe("mayWrite", () => {
-  const key = (name: string) => ({ key: name });
-  const may = (
-    written: Written,
-    name: string,
-    { path = [] as Path, store = new MemoryStore() } = {},
-  ) => mayWrite(written, { name, path }, store);
+describe("a call may write what another reads", () => {
+  const written: Readonly<Record<string, Written>> = {
+    "$a.b.c": { name: "a", path: [{ key: "b" }, { key: "c" }] },
+    "$a[0].b": { name: "a", path: [{ index: 0 }, { key: "b" }] },
+    "find_x, or with a number": { base: "find_x" },
+    "find, or what begins so": { prefix: "find" },
+  };
 
-  it("is true for places that overlap", () => {
-    const written = { name: "a", path: [key("b"), key("c")] };
-    const isOver = (...path: Path) => may(written, "a", { path });
-    expect([isOver(), isOver(key("b"))]).toEqual([true, true]);
-    expect([isOver(key("b"), key("c"), key("d")), isOver(key("c"))]).toEqual([true, false]);
-    expect([isOver(key("b"), key("d")), may(written, "b")]).toEqual([false, false]);
-  });
-
-  it("is true for an index, which may be any element", () => {
-    const first = { name: "a", path: [{ index: 0 }, key("b")] };
-    expect(may(first, "a", { path: [{ index: 5 }, key("b")] })).toBe(true);
-    expect(may(first, "a", { path: [key("x"), key("b")] })).toBe(true);
-    expect(may(first, "a", { path: [{ index: 5 }, key("c")] })).toBe(false);
-    expect(may({ name: "a", path: [key("b")] }, "a", { path: [{ index: 0 }] })).toBe(true);
-  });
-
-  it("is true for an automatic name, numbered only as long as that variable does not exist", async () => {
-    expect(may({ base: "find_x" }, "find_x")).toBe(true);
-    expect(may({ base: "find_x" }, "find_x_2")).toBe(true);
-    expect(may({ base: "find_x" }, "find_y_2")).toBe(false);
-    expect(may({ base: "find_x" }, "find_x_y")).toBe(false);
-    const store = await storeWith({ find_x: 1, find_x_2: 1 });
-    expect(may({ base: "find_x" }, "find_x", { store })).toBe(true);
-    expect(may({ base: "find_x" }, "find_x_2", { store })).toBe(false);
-  });
-
-  it("is true for the start of a name, as long as the variable does not exist", async () => {
-    const written = { prefix: "find" };
-    expect([may(written, "find"), may(written, "find_anything")]).toEqual([true, true]);
-    expect(may(written, "finder_x")).toBe(false);
-    const store = await storeWith({ find_old: 1 });
-    expect(may(written, "find_old", { store })).toBe(false);
+  it.each<[string, yes: string, no: string]>([
+    ["$a.b.c", "a a.b a.b.c.d", "a.c a.b.d b"],
+    // An index may be any element.
+    ["$a[0].b", "a a[5].b a.x.b", "a[5].c"],
+    ["find_x, or with a number", "find_x find_x_2", "find_y_2 find_x_y find_x_3"],
+    ["find, or what begins so", "find find_anything", "finder_x find_old find_x_3"],
+  ])("%s: %s, not %s", async (what, yes, no) => {
+    const store = await storeWith({ find_x: 1, find_x_3: 1, find_old: 1 });
+    const mayBe = (text: string) => {
+      const [name = "", ...keys] = text.split(/[.[]/u);
+      const path = keys.map((key) => (key === "5]" ? { index: 5 } : { key }));
+      return mayWrite(written[what] ?? expect.fail(), { name, path }, store);
+    };
+    const all = [yes, no].map((texts) => texts.split(" ").map(mayBe));
+    expect(all.map((some) => [...new Set(some)])).toEqual([[true], [false]]);
   });
 });

@@ -113,24 +113,17 @@ describe("a prompt that the provider refuses", () => {
     },
   );
 
-  it("ends the turn with the provider's error if it is refused again", async () => {
-    const chat = await talked();
+  it.each([
+    ["with a call in it", 2, ` So it did with ${REDUCED}.`],
+    ["of texts alone", 1, ""],
+  ])("ends the turn with the provider's error if it is refused again: %s", async (...row) => {
+    const [what, count, also] = row;
+    const chat = what.endsWith("it") ? await talked() : new Conversation({ tools: { look } });
     const steps = [1, 2, 3].map(() => refusing("Help.", "messages.2: No.", [...answer]));
     const { result, calls } = await chat.say({ steps, question: "Third." });
-    expect(calls).toHaveLength(2);
-    expect(result.error).toEqual({
-      code: "model_failed",
-      message: `The model failed: messages.2: No. So it did with ${REDUCED}.`,
-    });
-  });
-
-  it("is not sent again if it has only texts", async () => {
-    const chat = new Conversation({ tools: { look } });
-    await chat.say({ steps: [[text("One."), finish()]], question: "First." });
-    const steps = [1, 2].map(() => refusing("Help.", "Too long.", [...answer]));
-    const { result, calls } = await chat.say({ steps, question: "Second." });
-    expect(calls).toHaveLength(1);
-    expect(result.error?.message).toBe("The model failed: Too long.");
+    expect(calls).toHaveLength(count);
+    const message = `The model failed: messages.2: No.${also}`;
+    expect(result.error).toEqual({ code: "model_failed", message });
   });
 });
 

@@ -1,6 +1,6 @@
 import { tool } from "ai";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import * as z from "zod";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
@@ -117,6 +117,7 @@ const anyCall: fc.Arbitrary<Call> = fc.oneof(
   callsOf("run_code", {
     code,
     variables: fc.constantFrom(["patients", "note"], ["patients", "note", "key"]),
+    outputs: fc.constantFrom<string[]>([], ["kept"], ["kept", "list"]),
   }),
   callsOf(
     "set_variable",
@@ -153,6 +154,34 @@ const anyCall: fc.Arbitrary<Call> = fc.oneof(
     task: fc.constant("Look at $patients[0].name"),
   }),
 );
+
+const call = (tool: string, input: Json): Call => ({ tool, input });
+const inCode = (code: string) => call("run_code", { code, variables: ["patients", "note"] });
+const replacing = { find: "[x]", replace: "$note" };
+/** Attacks that have been seen, one for each channel. */
+const knownCalls: readonly Call[] = [
+  call("failing", { v: "$note" }),
+  call("login", { v: "$key" }),
+  call("strict", { city: "$patients[0].name" }),
+  call("pass", { v: "$patients[1].nope" }),
+  inCode("throw new Error(note)"),
+  inCode("null[note]"),
+  inCode("console.log(note); return 1"),
+  inCode("return { [note]: 1 }"),
+  call("read_variable", { name: "run_code_1" }),
+  inCode("vars[patients[0].name] = 1"),
+  inCode("return tools.set_variable({ name: note, value: 1 })"),
+  call("search_variable", { name: "note", query: "x" }),
+  call("query_variables", { sql: "SELECT name, count(*) FROM patients GROUP BY name" }),
+  call("query_variables", { sql: "SELECT * FROM orders WHERE name = $note" }),
+  ...[[], [{ find: "zzz", replace: "" }]].map((more) =>
+    call("edit_variable", { name: "words", edits: [replacing, ...more], saveAs: "kept" }),
+  ),
+  call("choose", { place: "$note", _outputPath: "$a || $b" }),
+  call("pass", { v: "$note", _outputPath: "$words && $words.a" }),
+  call("export_variable", { name: "patients", file: "file:a.csv" }),
+  call("delegate", { agent: "other", task: "Look at $note" }),
+];
 
 /** No four characters of them are in a prompt by chance. */
 const CANARIES = {
@@ -297,12 +326,11 @@ it(
   "an injected model that chooses 500 computations is shown no part of a sealed value",
   sampled,
   async () => {
-    const calls = fc.sample(anyCall, {
-      seed: Number(process.env.SEED ?? 49),
-      numRuns: samples(500),
-    });
+    const seed = Number(process.env.SEED ?? 49);
+    const calls = fc.sample(anyCall, { seed, numRuns: samples(500) });
     for (const isTagged of [false, true]) {
       const half = calls.filter((_, index) => index % 2 === Number(isTagged));
+      half.unshift(...knownCalls);
       const { shown, sent } = await shownBy({ calls: half, isTagged });
       expect(leaksIn(shown)).toEqual([]);
       expect(JSON.stringify(shown)).toContain("IGNORE ALL");
@@ -311,68 +339,8 @@ it(
   },
 );
 
-describe("a model is shown no part of a sealed value", () => {
-  const call = (name: string, input: Json): Call => ({ tool: name, input });
-  const code = (text: string) => call("run_code", { code: text, variables: ["patients", "note"] });
-
-  it.each<[title: string, calls: readonly Call[]]>([
-    ["by the error of a tool", [call("failing", { v: "$note" }), call("login", { v: "$key" })]],
-    ["by the error of a schema", [call("strict", { city: "$patients[0].name" })]],
-    ["by a missing path", [call("pass", { v: "$patients[1].nope" })]],
-    ["by an error of code", [code("throw new Error(note)"), code("null[note]")]],
-    ["by the console", [code("console.log(note); return 1")]],
-    [
-      "by keys of a result",
-      [code("return { [note]: 1 }"), call("read_variable", { name: "run_code_1" })],
-    ],
-    ["by the name of a variable", [code("vars[patients[0].name] = 1")]],
-    ["by a tool that code calls", [code("return tools.set_variable({ name: note, value: 1 })")]],
-    ["by a search", [call("search_variable", { name: "note", query: "x" })]],
-    [
-      "by a query",
-      [call("query_variables", { sql: "SELECT name, count(*) FROM patients GROUP BY name" })],
-    ],
-    [
-      "by a comparison",
-      [call("query_variables", { sql: "SELECT * FROM orders WHERE name = $note" })],
-    ],
-    [
-      "by an edit that finds it",
-      [
-        call("edit_variable", {
-          name: "words",
-          edits: [
-            { find: "[x]", replace: "$note" },
-            { find: "zzz", replace: "" },
-          ],
-          saveAs: "kept",
-        }),
-      ],
-    ],
-    [
-      "by the difference of an edit",
-      [
-        call("edit_variable", {
-          name: "words",
-          edits: [{ find: "[x]", replace: "$note" }],
-          saveAs: "kept",
-        }),
-      ],
-    ],
-    ["by the place of a result", [call("choose", { place: "$note", _outputPath: "$a || $b" })]],
-    [
-      "by a place with no room for it",
-      [call("pass", { v: "$note", _outputPath: "$words && $words.a" })],
-    ],
-    ["by a file", [call("export_variable", { name: "patients", file: "file:a.csv" })]],
-    ["by another agent", [call("delegate", { agent: "other", task: "Look at $note" })]],
-  ])("%s", async (_, calls) => {
-    const { shown } = await shownBy({ calls });
-    expect(leaksIn(shown)).toEqual([]);
-  });
-
-  it("and the test would find one", async () => {
-    const { shown } = await shownBy({ calls: [call("pass", { v: CANARIES.note.slice(2, 6) })] });
-    expect(leaksIn(shown)).toContain(CANARIES.note.slice(2, 6));
-  });
+it("and the test would find one", async () => {
+  const part = CANARIES.note.slice(2, 6);
+  const { shown } = await shownBy({ calls: [{ tool: "pass", input: { v: part } }] });
+  expect(leaksIn(shown)).toContain(part);
 });

@@ -296,16 +296,6 @@ it.each([1, 1_200])("each of %i unresolved paths is reported once", async (paths
 
 const done = [text("Done."), finish()];
 
-/** Creates a tool that records its inputs. */
-function taker() {
-  const taken: unknown[] = [];
-  const take = toolOf({ it: z.unknown() }, (input) => {
-    taken.push(input.it);
-    return "taken";
-  });
-  return { taken, take };
-}
-
 function expectNormalEnd(turn: Turn): void {
   expect(turn.result.error).toBeUndefined();
   expect(turn.chunks.at(-1)).toEqual({ type: "finish", finishReason: "stop" });
@@ -338,27 +328,6 @@ it("a result is shown in full by no agent with an impossible limit", async () =>
   const agent = { name: "a", description: "", instructions: "", tools: {}, inlineChars: -1 };
   const { result } = await turnWith({ agent, steps: [done] });
   expect(result.error).toMatchObject({ code: "bad_configuration" });
-});
-
-it("a reference in a tool's input is shown in chunks, parts and prompts instead of its value", async () => {
-  const { take, taken } = taker();
-  const chat = new Conversation({ tools: { take } });
-  await chat.store.save({ name: "secret_plan", value: { steps: ["only-in-the-value"] } });
-  const input = { it: "$secret_plan" };
-  const first = await chat.say({ steps: [[toolCall("take", input, { chunks: 5 }), asked], done] });
-  const second = await chat.say({ steps: [done] });
-  expect(taken).toEqual([{ steps: ["only-in-the-value"] }]);
-  expect(chunksOf(first.chunks, "tool-input-available")[0]?.input).toEqual(input);
-  const deltas = chunksOf(first.chunks, "tool-input-delta").map((chunk) => chunk.inputTextDelta);
-  expect(deltas.join("")).toBe('{"it":"$secret_plan"}');
-  expect(chat.history.page({ limit: 9 }).messages[1]?.parts[1]).toMatchObject({ input });
-  expect(dataOf(first.chunks, "data-variable")).toMatchObject([{ tool: "take", input }]);
-  for (const prompt of [promptOf(first, 1), promptOf(second, 0)]) {
-    expect(JSON.stringify(prompt)).toContain('"input":{"it":"$secret_plan"}');
-  }
-  const everything = [first.chunks, second.chunks, first.calls, second.calls, first.result];
-  expect(JSON.stringify(everything)).not.toContain("only-in-the-value");
-  expect(historyText(chat.history)).not.toContain("only-in-the-value");
 });
 
 it("calls in parallel run concurrently, and their results are saved and shown in the order of the calls", async () => {

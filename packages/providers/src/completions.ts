@@ -96,17 +96,13 @@ function hasFailed({
 }
 
 function deltaOf(delta: json.JsonObject): json.JsonObject {
-  const { content, reasoning, reasoning_content: thought } = delta;
-  const others = Object.entries(delta).filter(([key]) => !REPLACED.has(key));
-  return {
-    ...Object.fromEntries(others),
-    ...(typeof reasoning === "string" ? { reasoning } : {}),
-    ...(typeof thought === "string" ? { reasoning_content: thought } : {}),
-    ...(content === undefined ? {} : { content: contentOf(content) }),
-  };
+  const { role: _role, function_call: _older, tool_calls: _calls, ...others } = delta;
+  const { content, reasoning, reasoning_content: thought, ...more } = others;
+  const textIn = (value: Json | undefined) => (typeof value === "string" ? value : undefined);
+  const thoughts = { reasoning: textIn(reasoning), reasoning_content: textIn(thought) };
+  const said = content === undefined ? undefined : contentOf(content);
+  return { ...more, ...json.compact({ ...thoughts, content: said }) };
 }
-
-const REPLACED = new Set(["role", "reasoning", "reasoning_content", "function_call", "tool_calls"]);
 
 /** A text, or parts of which some are thoughts. */
 function contentOf(content: Json): Json {

@@ -12,7 +12,6 @@ interface Run {
   readonly inputs: {
     readonly stream: boolean;
     readonly messages: readonly Readonly<Record<string, unknown>>[];
-    readonly tools: readonly { readonly function: Readonly<Record<string, unknown>> }[];
   };
 }
 
@@ -82,24 +81,12 @@ it("answers by reference through the AI binding", async () => {
   const [first, second, third] = runs.map(({ inputs }) => inputs);
   expect(first?.stream).toBe(true);
   expect(first?.messages[0]?.content).toMatch(/^You report the weather\./);
-  const compare = first?.tools.find((tool) => tool.function.name === "compare_weather");
-  expect(compare?.function.parameters).toMatchObject({
-    properties: { city1: { anyOf: expect.arrayContaining([{ type: "string" }]) } },
-  });
-  const results = second?.messages.filter(({ role }) => role === "tool") ?? [];
-  expect(JSON.parse(String(results[0]?.content))).toMatchObject({
-    $var: "get_weather_nyc",
-    value: { city: "New York" },
-  });
   expect(second?.messages.at(-1)?.content).toMatch(/^\{"\$var":"get_weather_nyc","value":/);
   expect(JSON.stringify(third?.messages)).toContain('\\"city1\\":\\"$get_weather_nyc\\"');
 });
 
-it.each([
-  "AiError: 3003: Unauthorized",
-  "AiError: 3040: Capacity temporarily exceeded, please try again.",
-  "InferenceUpstreamError: 500",
-])("fails with model_failed when the binding says %s", async (message) => {
+it("fails with model_failed and what the binding says", async () => {
+  const message = "AiError: 3040: Capacity temporarily exceeded, please try again.";
   const { AI } = binding(Array.from({ length: 20 }, () => new Error(message)));
   const response = await turnWith({ AI });
   expect(response.status).toBe(502);

@@ -1,20 +1,18 @@
-import { isToolUIPart } from "ai";
 import * as limits from "../../limits.ts";
-import { readMeta, type Sql, writeMeta } from "../../store/rows/sql.ts";
+import { isToolUIPart, type ModelMessage } from "ai";
 import type { VariableStore } from "../../store/variables.ts";
 import { byteLength } from "../../value/encoding.ts";
 import { shortHash } from "../../value/short-hash.ts";
-import type { Agent } from "../agent.ts";
+import { type Agent, isOffered, referencesOf } from "../agent.ts";
 import type { StoredMessage } from "./stored-message.ts";
-import { historyRecord } from "./history-record.ts";
 import {
-  charsOf,
-  folded,
-  type Outline,
-  outlineLine,
-  type OutlineLine,
-  summaryLine,
-} from "./outline.ts";
+  historyRecord,
+  type HistoryRecord,
+  type RecordedCall,
+  variablesIn,
+} from "./history-record.ts";
+import { writerIn } from "../../reference/syntaxes.ts";
+import { clip, inOneLine } from "../../value/characters.ts";
 
 /** The turns that prompts have in outline only. */
 export interface Compacted extends Outline {
@@ -42,129 +40,26 @@ export interface SizedMessage {
   readonly message: StoredMessage;
 }
 
+/** How turns are compacted: for an agent, in a conversation with these variables, at a time in milliseconds since 1970. */
 export interface CompactionOptions {
-  /** Characters of earlier messages in a prompt. */
-  readonly maxChars: number;
-  /** True for a name that a variable has, or had. */
-  readonly isTaken: (name: string) => boolean;
-  /** Milliseconds since 1970. */
+  readonly agent: Pick<Agent, "historyChars">;
+  readonly store: Pick<VariableStore, "glance" | "tombstone">;
   readonly nowMs: number;
 }
 
-/** How the agent's turns compact the history. */
-export function compactionFor(
-  { historyChars = limits.historyChars }: Pick<Agent, "historyChars">,
-  store: Pick<VariableStore, "glance" | "tombstone">,
-  nowMs: number,
-): CompactionOptions {
-  const isTaken = (name: string) => (store.glance(name) ?? store.tombstone(name)) !== undefined;
-  return { maxChars: historyChars, isTaken, nowMs };
+/** False if no compacted message has this id. Saves a scan of all messages. */
+export function mayHave(compacted: Compacted | undefined, id: string): boolean {
+  return compacted !== undefined && (compacted.ids?.includes(idDigest(id)) ?? true);
 }
 
-/**
- * Knows which turns prompts have in outline only. What is compacted stays compacted until one of its messages
- * is removed. One row of `meta`; a change of its content needs another key.
- */
-export class Compaction {
-  readonly #sql: Sql;
-  /** Null if nothing is compacted. */
-  #compacted: Compacted | null | undefined;
-
-  constructor(sql: Sql, isNew: boolean) {
-    this.#sql = sql;
-    if (isNew) this.#compacted = null;
-  }
-
-  /** Undefined if nothing is compacted. The same object until that changes. Costs one row read at most. */
-  get compacted(): Compacted | undefined {
-    if (this.#compacted === undefined)
-      this.#compacted = JSON.parse(readMeta(this.#sql, KEY) ?? "null") as Compacted | null;
-    return this.#compacted ?? undefined;
-  }
-
-  /** False if no compacted message has this id. Saves a scan of all messages. */
-  mayHave(id: string): boolean {
-    const { compacted } = this;
-    if (compacted === undefined) return false;
-    const { ids } = compacted;
-    if (ids === undefined) return true;
-    const digest = idDigest(id);
-    for (let at = ids.indexOf(digest); at >= 0; at = ids.indexOf(digest, at + 1)) {
-      if (at % ID_CHARS === 0) return true;
-    }
-    return false;
-  }
-
-  /** Compacts further messages, oldest first. Writes one row. */
-  add(messages: Iterable<SizedMessage>, { maxChars, isTaken, nowMs }: CompactionOptions): void {
-    const before = this.compacted;
-    const now = new Date(nowMs).toISOString();
-    this.#save({
-      ...withMessages(before, messages, shareOf(maxChars)),
-      variable: before?.variable ?? freeName(isTaken),
-      version: (before?.version ?? 0) + 1,
-      createdAt: before?.createdAt ?? now,
-      updatedAt: now,
-    });
-  }
-
-  /**
-   * Returns the newest lines, which no summary has replaced. Returns them only once for each compaction, even if
-   * the summary fails, and also after a restart: that takes one row.
-   */
-  takeLines(): readonly OutlineLine[] {
-    const { compacted } = this;
-    if (compacted === undefined || compacted.isTaken === true) return [];
-    this.#save({ ...compacted, isTaken: true });
-    const { lines } = compacted;
-    return lines.slice(lines.findLastIndex(({ isSummary }) => isSummary === true) + 1);
-  }
-
-  /** Replaces lines by a summary of their turns, unless they have changed meanwhile. Writes one row. */
-  summarize(lines: readonly OutlineLine[], text: string): void {
-    const { compacted } = this;
-    const at = compacted?.lines.findIndex(({ from }) => from === lines[0]?.from) ?? -1;
-    const summary = summaryLine(lines, text);
-    if (compacted === undefined || at < 0 || summary === undefined) return;
-    const current = compacted.lines.slice(at, at + lines.length);
-    if (JSON.stringify(current) !== JSON.stringify(lines)) return;
-    this.#save({ ...compacted, lines: compacted.lines.toSpliced(at, lines.length, summary) });
-  }
-
-  /** Call this when too few messages are left after the compacted ones. The next prompt compacts anew. */
-  reset(): void {
-    if (this.compacted === undefined) return;
-    this.#sql.run(`DELETE FROM meta WHERE key = '${KEY}'`);
-    this.#compacted = null;
-  }
-
-  #save(compacted: Compacted): void {
-    writeMeta(this.#sql, KEY, JSON.stringify(compacted));
-    this.#compacted = compacted;
-  }
-
-  /** Discards the state in memory after a rollback. */
-  forget(): void {
-    this.#compacted = undefined;
-  }
-}
-
-const KEY = "outline";
-
-const MAX_IDS = 10_000;
-const ID_CHARS = 4;
-
-/** One of 1,679,616 texts of `ID_CHARS` characters. */
-function idDigest(id: string): string {
-  return shortHash(id).padStart(ID_CHARS, "0").slice(-ID_CHARS);
-}
-
-/** Adds messages to what is compacted. Holds the lines of the outline, and one turn. */
-function withMessages(
+/** Compacts further messages, oldest first. Holds the lines of the outline, and one turn. */
+export function compactedWith(
   before: Compacted | undefined,
   added: Iterable<SizedMessage>,
-  maxChars: number,
-): Omit<Compacted, "variable" | "version" | "createdAt" | "updatedAt"> {
+  { agent, store, nowMs }: CompactionOptions,
+): Compacted {
+  const now = new Date(nowMs).toISOString();
+  const { variable = freeName(store), version = 0, createdAt = now } = before ?? {};
   let { seq = 0, turns = 0, chars = 1, bytes = 1, isTainted = false, lines = [] } = before ?? {};
   let ids = before === undefined ? "" : before.ids;
   for (const messages of turnsOf(added)) {
@@ -182,9 +77,39 @@ function withMessages(
     if (seq > MAX_IDS) ids = undefined;
     if (ids !== undefined) ids += messages.map(({ message }) => idDigest(message.id)).join("");
     const line = { from: turns, to: turns, seq: first, text: outlineLine(records) };
-    lines = folded([...lines, isTaintedTurn ? { ...line, isTainted: true } : line], maxChars);
+    lines = folded([...lines, isTaintedTurn ? { ...line, isTainted: true } : line], shareOf(agent));
   }
-  return { seq, turns, chars, bytes, isTainted, lines, ids };
+  const counts = { seq, turns, chars, bytes, isTainted, lines, ids };
+  return { ...counts, variable, version: version + 1, createdAt, updatedAt: now };
+}
+
+/** The newest lines, which no summary has replaced. None if they were taken before. */
+export function summarizable(compacted: Compacted | undefined): readonly OutlineLine[] {
+  const { lines = [], isTaken = false } = compacted ?? {};
+  const last = lines.findLastIndex(({ isSummary }) => isSummary === true);
+  return isTaken ? [] : lines.slice(last + 1);
+}
+
+/** Replaces lines by a summary of their turns. Undefined if they have changed meanwhile. */
+export function withSummary(
+  compacted: Compacted | undefined,
+  lines: readonly OutlineLine[],
+  text: string,
+): Compacted | undefined {
+  const at = compacted?.lines.findIndex(({ from }) => from === lines[0]?.from) ?? -1;
+  const summary = summaryLine(lines, text);
+  if (compacted === undefined || at < 0 || summary === undefined) return undefined;
+  const current = compacted.lines.slice(at, at + lines.length);
+  if (JSON.stringify(current) !== JSON.stringify(lines)) return undefined;
+  return { ...compacted, lines: compacted.lines.toSpliced(at, lines.length, summary) };
+}
+
+const MAX_IDS = 10_000;
+const ID_CHARS = 4;
+
+/** One of 1,679,616 texts of `ID_CHARS` characters. */
+function idDigest(id: string): string {
+  return shortHash(id).padStart(ID_CHARS, "0").slice(-ID_CHARS);
 }
 
 /** Splits messages into turns, each of which begins with its question. */
@@ -208,8 +133,10 @@ function* turnsOf(
  */
 export function lastToCompact(
   recent: readonly SizedMessage[],
-  { compacted, maxChars }: { readonly compacted: Compacted | undefined; readonly maxChars: number },
+  compacted: Compacted | undefined,
+  agent: CompactionOptions["agent"],
 ): number | undefined {
+  const { historyChars: maxChars = limits.historyChars } = agent;
   const { seq: done = 0, lines = [] } = compacted ?? {};
   const hasAll = (recent[0]?.seq ?? done + 1) === done + 1;
   const chars = recent.reduce((sum, message) => sum + promptChars(message), charsOf(lines));
@@ -221,7 +148,7 @@ export function lastToCompact(
     const { seq, message } = sized;
     kept += promptChars(sized);
     if (message.role !== "user") continue;
-    const room = turns <= KEPT_TURNS ? limits.maxHistoryChars : shareOf(maxChars);
+    const room = turns <= KEPT_TURNS ? limits.maxHistoryChars : shareOf(agent);
     if (turns > 0 && kept > room) break;
     first = seq;
     turns++;
@@ -241,13 +168,123 @@ const CALL_CHARS = 130;
 export const KEPT_TURNS = 2;
 
 /** The part of the budget for the outline, and for the messages that are left. */
-function shareOf(maxChars: number): number {
-  return Math.min(maxChars / 4, limits.maxHistoryChars);
+function shareOf({ historyChars = limits.historyChars }: CompactionOptions["agent"]): number {
+  return Math.min(historyChars / 4, limits.maxHistoryChars);
 }
 
 /** Returns the first of `history`, `history_1` … that no variable has or had. */
-function freeName(isTaken: CompactionOptions["isTaken"]): string {
+function freeName(store: CompactionOptions["store"]): string {
   let name = "history";
-  for (let number = 1; isTaken(name); number++) name = `history_${number}`;
+  const isTaken = () => (store.glance(name) ?? store.tombstone(name)) !== undefined;
+  for (let number = 1; isTaken(); number++) name = `history_${number}`;
   return name;
+}
+
+/** A turn in the outline; its question, its answer and each of its calls. */
+const MAX_LINE_CHARS = 480;
+const MAX_TEXT_CHARS = 160;
+
+/** A part of an outline: one turn, or a summary of several. */
+export interface OutlineLine {
+  /** The first and the last turn that the line describes. */
+  readonly from: number;
+  readonly to: number;
+  /** The first message of them. */
+  readonly seq: number;
+  readonly text: string;
+  readonly isSummary?: true;
+  /** True if a model had seen untrusted content when it wrote what the line repeats. */
+  readonly isTainted?: true;
+}
+
+/** The outline of the turns before the messages of a prompt. */
+export interface Outline {
+  /** The name of the variable with all of their messages. */
+  readonly variable: string;
+  /** Oldest first. Turns before the first line are in the variable only. */
+  readonly lines: readonly OutlineLine[];
+}
+
+/**
+ * Describes a turn in at most `MAX_LINE_CHARS`: its number, time, question, calls with the variables
+ * that they made, and answer. The same records always give the same line.
+ */
+export function outlineLine(records: readonly HistoryRecord[]): string {
+  const answers = records.filter(({ role }) => role === "assistant");
+  const calls = answers.flatMap(({ tools }) => tools);
+  const { turn = 0, at = "" } = records[0] ?? {};
+  const time = at.slice(0, 16).replace("T", " ");
+  const head = `${turn}. ${time} user: ${quoted(records.filter(({ role }) => role === "user"))}`;
+  const tail = answers.length === 0 ? "" : ` assistant: ${quoted(answers)}`;
+  return `${head}${listed(calls, MAX_LINE_CHARS - head.length - tail.length)}${tail}`;
+}
+
+function quoted(records: readonly HistoryRecord[]): string {
+  const text = records.map((record) => record.text).join(" ");
+  return `"${startOf(text, MAX_TEXT_CHARS)}"`;
+}
+
+/** The start of a text on one line. It can close neither a quotation nor the outline. */
+function startOf(text: string, chars: number): string {
+  // More than is shown, because white space is collapsed.
+  const line = inOneLine(clip(text, 4 * chars)).trim();
+  const start = clip(line, chars).replaceAll('"', "'");
+  return start.length < line.length ? `${start}…` : start;
+}
+
+/** Lists as many calls as fit, and the number of the others. */
+function listed(calls: readonly RecordedCall[], room: number): string {
+  const written = calls.map(({ name, output, error }) => {
+    const made = error === undefined ? variablesIn(output).join(" ") : "failed";
+    return startOf(`${name}${made === "" ? "" : ` (${made})`}`, MAX_TEXT_CHARS);
+  });
+  for (let count = written.length; count > 0; count--) {
+    const more = written.length - count;
+    const names = written.slice(0, count).join(", ");
+    const text = ` calls: ${names}${more === 0 ? "" : ` and ${more} more`}`;
+    if (text.length <= room) return text;
+  }
+  return "";
+}
+
+/** A summary in place of lines, at most as long as they are. */
+export function summaryLine(lines: readonly OutlineLine[], text: string): OutlineLine | undefined {
+  const [first, last] = [lines[0], lines.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const { from, seq } = first;
+  const head = `${from} to ${last.to}, summary: `;
+  const isTainted = lines.some((line) => line.isTainted === true) && { isTainted: true as const };
+  // A line break and an ellipsis are added.
+  const summary = startOf(text, Math.max(charsOf(lines) - head.length - 2, 0));
+  return { from, to: last.to, seq, text: `${head}${summary}`, isSummary: true, ...isTainted };
+}
+
+/** Leaves out the oldest lines of an outline of more than `maxChars`, so that half of it is left. */
+export function folded(lines: readonly OutlineLine[], maxChars: number): readonly OutlineLine[] {
+  if (charsOf(lines) <= maxChars) return lines;
+  let first = 0;
+  while (charsOf(lines.slice(first)) > maxChars / 2) first++;
+  return lines.slice(first);
+}
+
+export function charsOf(lines: readonly OutlineLine[]): number {
+  return lines.reduce((chars, { text }) => chars + text.length + 1, 0);
+}
+
+/** The outline as a message before all others. It grows at its end until lines are left out. */
+export function outlineMessage({ variable, lines }: Outline, agent: Agent): ModelMessage {
+  const write = writerIn(referencesOf(agent).syntaxes) ?? String;
+  const tools = ["search_variable", "read_variable"].filter((name) => isOffered(name, agent));
+  const reading = tools.length === 0 ? "" : `: use ${tools.join(", ")}`;
+  const first = lines[0]?.from;
+  const content = [
+    "<history>",
+    `The start of each earlier turn. All of it is in ${write(variable)}, records {turn, at, role, text, tools, variables}${reading}.`,
+    ...(first === 1 || first === undefined
+      ? []
+      : [`1 to ${first - 1}: in ${write(variable)} only.`]),
+    ...lines.map(({ text }) => text),
+    "</history>",
+  ];
+  return { role: "user", content: content.join("\n") };
 }

@@ -9,17 +9,22 @@ import {
   numberIn,
   numberOf,
   optionalTextIn,
+  readMeta,
   replaceRow,
   type Sql,
-  type SqlRow,
   textIn,
+  writeMeta,
 } from "../../store/rows/sql.ts";
 import {
-  Compaction,
+  type Compacted,
+  compactedWith,
   type CompactionOptions,
   KEPT_TURNS,
   lastToCompact,
+  mayHave,
   type SizedMessage,
+  summarizable,
+  withSummary,
 } from "./compaction.ts";
 import type { Agent } from "../agent.ts";
 import { type HistoryRecord, historyRecord } from "./history-record.ts";
@@ -29,6 +34,8 @@ import type { StoredMessage } from "./stored-message.ts";
 const READ_AT_ONCE = 8;
 /** Messages in a prompt, regardless of their length. */
 const MAX_MESSAGES = 1_000;
+/** The row of `meta` with what is compacted. A change of its content needs another key. */
+const KEY = "outline";
 /** Larger than any message's number. */
 const NO_END = Number.MAX_SAFE_INTEGER;
 
@@ -43,7 +50,8 @@ interface Window {
 export class History {
   readonly #sql: Sql;
   readonly #chunks: SqlChunks;
-  readonly #compaction: Compaction;
+  /** What is compacted stays so until one of its messages is removed. Null if nothing is. Undefined until it is read. */
+  #compacted: Compacted | null | undefined;
   /** The newest messages that are not compacted and fit into a prompt. Undefined until they are read. */
   #cached: readonly SizedMessage[] | undefined;
 
@@ -51,31 +59,30 @@ export class History {
   constructor(sql: Sql, { isNew = false } = {}) {
     this.#sql = sql;
     this.#chunks = new SqlChunks(sql);
-    this.#compaction = new Compaction(sql, isNew);
-    if (isNew) this.#cached = [];
+    if (!isNew) return;
+    this.#cached = [];
+    this.#compacted = null;
   }
 
   /** Adds a message. Cost: one row written; a message of over a megabyte adds one row per chunk. */
   add(message: StoredMessage): void {
-    const { role, parts, createdAt } = message;
+    const { id: _id, role, createdAt, ...content } = message;
     // Ids are cursors. An id that a client sends twice names the first message only. Our own ids are always
     // new.
     const isTaken = role === "user" && this.has(message.id);
     const id = isTaken ? crypto.randomUUID() : message.id;
-    const body = bodyOf(message);
+    const body = JSON.stringify(content);
     const isLarge = byteLength(body) > limits.maxRecordBytes;
     // An edit may reuse an id. A separate key keeps the chunks from being overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
-    const chars = JSON.stringify(parts).length;
+    const chars = JSON.stringify(content.parts).length;
     const sizes = { chars, body_chars: body.length };
     const row = { id, role, created_at: Date.parse(createdAt), ...sizes, chunks };
     const write = () => {
       if (chunks !== null) writeText(this.#chunks, chunks, body);
       replaceRow(this.#sql, "message", { ...row, body: isLarge ? null : body });
     };
-    // A single statement needs no transaction of its own.
-    if (isLarge) this.#atomically(write);
-    else write();
+    this.#atomically(write);
     if (this.#cached === undefined) return;
     // Messages are removed from the end only, so their numbers have no gaps.
     const seq = 1 + (this.#cached.at(-1)?.seq ?? this.#lastCompacted);
@@ -87,12 +94,19 @@ export class History {
   forget(): void {
     this.#cached = undefined;
     this.#chunks.forget();
-    this.#compaction.forget();
+    this.#compacted = undefined;
   }
 
-  /** The turns that are not in `window` any more. */
-  get compaction(): Pick<Compaction, "compacted"> {
-    return this.#compaction;
+  /** The turns that prompts have in outline only. The same object until that changes. Costs one row read at most. */
+  get compacted(): Compacted | undefined {
+    if (this.#compacted === undefined)
+      this.#compacted = JSON.parse(readMeta(this.#sql, KEY) ?? "null") as Compacted | null;
+    return this.#compacted ?? undefined;
+  }
+
+  #saveCompacted(compacted: Compacted): void {
+    writeMeta(this.#sql, KEY, JSON.stringify(compacted));
+    this.#compacted = compacted;
   }
 
   /**
@@ -100,10 +114,10 @@ export class History {
    * turns before it stay. Writes one row, or none.
    */
   compact(options: CompactionOptions): void {
-    const { compacted } = this.#compaction;
-    const last = lastToCompact(this.#recent, { ...options, compacted });
+    const before = this.compacted;
+    const last = lastToCompact(this.#recent, before, options.agent);
     if (last === undefined) return;
-    this.#compaction.add(this.between(this.#lastCompacted, last), options);
+    this.#saveCompacted(compactedWith(before, this.between(this.#lastCompacted, last), options));
     this.#cached = this.#recent.filter(({ seq }) => seq > last);
   }
 
@@ -117,9 +131,12 @@ export class History {
     isCurrent: () => boolean,
   ): Promise<void> {
     // A conversation that is deleted meanwhile must not be written to.
-    const lines = isCurrent() ? this.#compaction.takeLines() : [];
+    const before = isCurrent() ? this.compacted : undefined;
+    const lines = summarizable(before);
     const [first] = lines;
-    if (first === undefined) return;
+    if (before === undefined || first === undefined) return;
+    // Only once, even if the summary fails or the process ends.
+    this.#saveCompacted({ ...before, isTaken: true });
     const records: HistoryRecord[] = [];
     let turn = first.from - 1;
     for (const { message } of this.between(first.seq - 1, this.#lastCompacted)) {
@@ -129,19 +146,15 @@ export class History {
     const turns = [...Map.groupBy(records, (record) => record.turn).values()];
     const work = (signal: AbortSignal) => summarize(turns, { signal });
     const text: unknown = await withTimeLimit(limits.modelSilenceMs, work);
-    if (typeof text === "string" && text.trim() !== "" && isCurrent())
-      this.#compaction.summarize(lines, text);
+    if (typeof text !== "string" || text.trim() === "" || !isCurrent()) return;
+    const summarized = withSummary(this.compacted, lines, text);
+    if (summarized !== undefined) this.#saveCompacted(summarized);
   }
 
   /** Yields the messages after `seq` up to `last`, oldest first. Holds a few at a time. */
   *between(seq: number, last: number): Generator<SizedMessage> {
     for (let from = seq; from < last; from += READ_AT_ONCE) {
-      const rows = this.#sql.all(
-        `SELECT * FROM message WHERE seq > ? AND seq <= ? ORDER BY seq`,
-        from,
-        Math.min(from + READ_AT_ONCE, last),
-      );
-      for (const row of rows) yield this.#sizedFrom(row);
+      yield* this.#range(from + 1, Math.min(from + READ_AT_ONCE, last) + 1);
     }
   }
 
@@ -197,8 +210,7 @@ export class History {
     });
     const oldest = fits.at(-1);
     if (oldest === undefined) return { messages: [] };
-    const rows = this.#rowsFrom(numberIn(oldest, "seq"), end);
-    const messages = rows.map((row) => this.#messageFrom(row));
+    const messages = this.#range(numberIn(oldest, "seq"), end).map(({ message }) => message);
     const next = fits.length < sizes.length ? messages[0]?.id : undefined;
     return { messages, ...compact({ next }) };
   }
@@ -208,15 +220,15 @@ export class History {
     const recent = this.#recent;
     if (recent.some(({ message }) => message.id === id)) return true;
     const hasRest = recent.length > 0 && recent[0]?.seq !== this.#lastCompacted + 1;
-    return (hasRest || this.#compaction.mayHave(id)) && this.#seqOf(id) > 0;
+    return (hasRest || mayHave(this.compacted, id)) && this.#seqOf(id) > 0;
   }
 
   get(id: string): StoredMessage | undefined {
-    return this.#firstMessage(`WHERE seq = ?`, this.#seqOf(id));
+    return this.#read(`WHERE seq = ?`, this.#seqOf(id))[0]?.message;
   }
 
   newest(): StoredMessage | undefined {
-    return this.#firstMessage(`ORDER BY seq DESC`);
+    return this.#read(`ORDER BY seq DESC LIMIT 1`)[0]?.message;
   }
 
   /**
@@ -251,10 +263,8 @@ export class History {
   }
 
   /** Returns the first message written after `seq`. Used to read all messages one by one, oldest first. */
-  following(seq: number): { readonly seq: number; readonly message: StoredMessage } | undefined {
-    const select = `SELECT * FROM message WHERE seq > ? ORDER BY seq LIMIT 1`;
-    const row = firstRow(this.#sql, select, seq);
-    return row && this.#sizedFrom(row);
+  following(seq: number): SizedMessage | undefined {
+    return this.#read(`WHERE seq > ? ORDER BY seq LIMIT 1`, seq)[0];
   }
 
   /** Changes with the first message, which is not read. Undefined if there is none. */
@@ -290,15 +300,15 @@ export class History {
     if (seq > 0) this.#removeAfter(seq - 1);
   }
 
-  #resetCompactionAfter(seq: number): void {
-    const last = this.#lastCompacted;
-    if (last > 0 && this.questionsBetween(last, seq) < KEPT_TURNS) this.#compaction.reset();
-  }
-
   #removeAfter(seq: number): void {
     this.#cached = undefined;
     this.#atomically(() => {
-      this.#resetCompactionAfter(seq);
+      const last = this.#lastCompacted;
+      // The next prompt compacts anew.
+      if (last > 0 && this.questionsBetween(last, seq) < KEPT_TURNS) {
+        this.#sql.run(`DELETE FROM meta WHERE key = '${KEY}'`);
+        this.#compacted = null;
+      }
       for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
         if (typeof chunks === "string") this.#chunks.remove(chunks);
       }
@@ -329,10 +339,8 @@ export class History {
     );
     const oldest = sizes[countFitting(sizes.map((row) => numberIn(row, "chars"))) - 1];
     if (oldest === undefined) return [];
-    return this.#rowsFrom(numberIn(oldest, "seq"), end).map((row) => {
-      const sized = this.#sizedFrom(row);
-      return { ...sized, message: forPrompt(sized.message) };
-    });
+    const sized = this.#range(numberIn(oldest, "seq"), end);
+    return sized.map((one) => ({ ...one, message: forPrompt(one.message) }));
   }
 
   #seqOf(id: string): number {
@@ -342,40 +350,28 @@ export class History {
   }
 
   get #lastCompacted(): number {
-    return this.#compaction.compacted?.seq ?? 0;
+    return this.compacted?.seq ?? 0;
   }
 
-  /** The rows of messages, from one to before another. */
-  #rowsFrom(from: number, end: number): readonly SqlRow[] {
-    const select = `SELECT * FROM message WHERE seq >= ? AND seq < ? ORDER BY seq`;
-    return this.#sql.all(select, from, end);
+  /** The messages from one to before another, oldest first. */
+  #range(from: number, end: number): readonly SizedMessage[] {
+    return this.#read(`WHERE seq >= ? AND seq < ? ORDER BY seq`, from, end);
   }
 
-  #firstMessage(which: string, ...bindings: readonly (string | number)[]) {
-    const row = firstRow(this.#sql, `SELECT * FROM message ${which} LIMIT 1`, ...bindings);
-    return row && this.#messageFrom(row);
+  #read(which: string, ...bindings: readonly number[]): readonly SizedMessage[] {
+    return this.#sql.all(`SELECT * FROM message ${which}`, ...bindings).map((row) => {
+      const chunks = optionalTextIn(row, "chunks");
+      const body = chunks === undefined ? textIn(row, "body") : readText(this.#chunks, chunks);
+      // `add` wrote these columns.
+      const message = {
+        id: textIn(row, "id"),
+        role: textIn(row, "role") as StoredMessage["role"],
+        ...(parseExactly(body) as Omit<StoredMessage, "id" | "role" | "createdAt">),
+        createdAt: new Date(numberIn(row, "created_at")).toISOString(),
+      };
+      return { seq: numberIn(row, "seq"), chars: numberIn(row, "chars"), message };
+    });
   }
-
-  #sizedFrom(row: SqlRow): SizedMessage {
-    const [seq, chars] = [numberIn(row, "seq"), numberIn(row, "chars")];
-    return { seq, chars, message: this.#messageFrom(row) };
-  }
-
-  #messageFrom(row: SqlRow): StoredMessage {
-    const chunks = optionalTextIn(row, "chunks");
-    const body = chunks === undefined ? textIn(row, "body") : readText(this.#chunks, chunks);
-    // `add` wrote these columns.
-    return {
-      id: textIn(row, "id"),
-      role: textIn(row, "role") as StoredMessage["role"],
-      ...(parseExactly(body) as Omit<StoredMessage, "id" | "role" | "createdAt">),
-      createdAt: new Date(numberIn(row, "created_at")).toISOString(),
-    };
-  }
-}
-
-function bodyOf(message: StoredMessage): string {
-  return JSON.stringify({ ...message, id: undefined, role: undefined, createdAt: undefined });
 }
 
 /** Counts the newest messages that fit into a prompt together, at least one. `sizes` are newest first. */

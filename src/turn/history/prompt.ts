@@ -11,27 +11,21 @@ import { type StoredMessage, toUIMessage } from "./stored-message.ts";
 import { isObject } from "../../value/json.ts";
 import { ranInstead } from "../../tool/policy.ts";
 import { changedIn, type MessagePart, type ToolPart } from "./message-parts.ts";
-import { KEPT_AS } from "./shown-variables.ts";
+import { KEPT_AS } from "./variable-list.ts";
 
 /** Converts stored messages to model messages. References stay references. */
 export function toModelMessages(
   messages: readonly StoredMessage[],
   tools: ToolSet,
 ): Promise<readonly ModelMessage[]> {
-  const shown = messages.map((message) => {
-    const parts = message.parts.filter((part) => !isToolUIPart(part) || isDone(part));
-    return forModel({ ...message, parts }, 0);
-  });
+  const shown = messages.map((message) => forModel(message, isDone, 0));
   return convertToModelMessages(shown, { tools });
 }
 
 /** Converts the message of the current turn. A provider's own call may receive its result in a later step. */
 export function toTurnMessages(message: StoredMessage, tools: ToolSet): Promise<ModelMessage[]> {
-  const parts = message.parts.filter(
-    (part) => !isToolUIPart(part) || part.providerExecuted === true || DONE_STATES.has(part.state),
-  );
-  const shown = forModel({ ...message, parts }, limits.maxShownImages);
-  return convertToModelMessages([shown], { tools });
+  const isSent = (part: ToolPart) => part.providerExecuted === true || DONE_STATES.has(part.state);
+  return convertToModelMessages([forModel(message, isSent, limits.maxShownImages)], { tools });
 }
 
 const DONE_STATES: ReadonlySet<string> = new Set([
@@ -50,10 +44,15 @@ function isDone(part: ToolPart): boolean {
   return DONE_STATES.has(part.state) && part.state !== "approval-responded";
 }
 
-function forModel(stored: StoredMessage, images: number): Pick<UIMessage, "role" | "parts"> {
-  const parts = toUIMessage(stored, "reference").parts.map((part) =>
-    isToolUIPart(part) ? plainCall(part) : withHandle(part),
-  );
+function forModel(
+  stored: StoredMessage,
+  isSent: (part: ToolPart) => boolean,
+  images: number,
+): Pick<UIMessage, "role" | "parts"> {
+  const parts = toUIMessage(stored, "reference").parts.flatMap((part) => {
+    if (!isToolUIPart(part)) return [withHandle(part)];
+    return isSent(part) ? [plainCall(part)] : [];
+  });
   return { role: stored.role, parts: withImages(parts, images) };
 }
 

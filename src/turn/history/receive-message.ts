@@ -9,7 +9,7 @@ import { toolOutput } from "../../tool/tool-output.ts";
 import { compact } from "../../value/json.ts";
 import { displayOf, type MessagePart } from "./message-parts.ts";
 import { pasteIn } from "./paste.ts";
-import { KEPT_AS } from "./shown-variables.ts";
+import { KEPT_AS } from "./variable-list.ts";
 import { existing } from "../../tool/variables/variable-target.ts";
 
 export type IncomingPart =

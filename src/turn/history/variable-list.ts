@@ -6,19 +6,17 @@ import type { VariableStore } from "../../store/variables.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { isFrom, type PromptStage } from "../../tool/runtime-tool.ts";
 import { AUTHOR } from "../../tool/tool-input.ts";
-import { describesUntrusted, guardedView } from "../../tool/tool-output.ts";
+import { describesUntrusted, guardedView, handlesIn, variableIn } from "../../tool/tool-output.ts";
 import { clip, inOneLine } from "../../value/characters.ts";
+import { isObject, type Json, jsonIn } from "../../value/json.ts";
+import { charsOf } from "../../value/json-text.ts";
 import { detailsFor, type Guide } from "./guide.ts";
-import {
-  isCurrent,
-  isHandle,
-  isInFull,
-  type ShownVariable,
-  shownVariables,
-} from "./shown-variables.ts";
 
 /** Opens the part of a prompt that comes after the messages. */
 export const VARIABLES_TAG = "<variables>";
+
+/** Introduces the handle of what a person gave. */
+export const KEPT_AS = "kept as a variable: ";
 
 /** A line of the list. Version 0: the variable was removed. */
 export type ListedLine = readonly [name: string, version: number, about: string];
@@ -94,7 +92,7 @@ export class VariableList {
   promptWith(messages: readonly ModelMessage[], guide: Guide) {
     const found = findVariables(this.#options, shownVariables(messages), this.#lines);
     this.#advance(found);
-    this.#lines.push(...this.#removed(found), ...this.#changed(found));
+    this.#lines.push(...this.#changed(found));
     const { isTainted } = this.#options.taint;
     const details = detailsFor(guide, { hasHandle: this.#hasHandle, isTainted });
     const said = [...(details === "" ? [] : [details]), ...this.#written(found)];
@@ -125,38 +123,37 @@ export class VariableList {
     if (hasText || total - current.size > limits.maxListedVariables) this.#reach("text");
   }
 
-  #removed({ isGiven, known, named, newest }: Found): readonly ListedLine[] {
-    if (isGiven) return [];
+  /**
+   * Lines of what has changed: variables that are gone, then those that were never listed in the order of their creation,
+   * then updates and marks.
+   */
+  #changed({ isGiven, known, missing, current, named, newest }: Found): readonly ListedLine[] {
+    const { store, taint, hidesUntrusted } = this.#options;
     const existing = new Set(known.map(({ name }) => name));
     // One that exists may belong to a run.
-    const isNew = (name: string) =>
-      !existing.has(name) &&
-      newest.get(name)?.[1] !== REMOVED &&
-      this.#options.store.glance(name) === undefined;
-    return [...named].filter(isNew).map((name) => [name, REMOVED, "removed"]);
-  }
-
-  /** Variables that were never listed come in the order of their creation, updates after them, then marks. */
-  #changed({ known, missing, current, newest }: Found): readonly ListedLine[] {
-    const { taint, hidesUntrusted } = this.#options;
+    const gone = [...named].filter(
+      (name) =>
+        !existing.has(name) &&
+        newest.get(name)?.[1] !== REMOVED &&
+        store.glance(name) === undefined,
+    );
     const created = missing
       .filter(({ name }) => !newest.has(name))
       .toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
     const live = [...missing, ...known.filter(({ name }) => current.has(name))];
-    const updated = live.filter(({ name, version }) => {
-      const line = newest.get(name);
-      return line !== undefined && line[1] !== version;
+    const updated = live.filter(({ name, version, stale }) => {
+      const [, listed, text = ""] = newest.get(name) ?? [];
+      const isMarked = (stale !== undefined) === text.endsWith(STALE);
+      return !isMarked || (listed !== undefined && listed !== version);
     });
-    const marked = live.filter(
-      ({ name, stale }) =>
-        (stale !== undefined) !== (newest.get(name)?.[2].endsWith(STALE) === true),
-    );
-    return [...new Set([...created, ...updated, ...marked])].map((info) => {
+    const lines = [...new Set([...created, ...updated])].map((info): ListedLine => {
       // The keys of a shape can also be untrusted text.
       if (describesUntrusted(info) && !hidesUntrusted) taint.add();
       const stale = info.stale === undefined ? "" : STALE;
       return [info.name, info.version, shortAbout(info, hidesUntrusted) + stale];
     });
+    const removed = isGiven ? [] : gone.map((name): ListedLine => [name, REMOVED, "removed"]);
+    return [...removed, ...lines];
   }
 
   /** Returns no line while the messages show everything that the lines describe. */
@@ -228,4 +225,87 @@ function shortAbout(info: VariableInfo, hidesUntrusted: boolean): string {
   const about = description === undefined ? "" : ` // ${description}`;
   const inside = shape === type ? "" : ` ${clip(shape, limits.maxListedShapeChars)}`;
   return `${type}${size}${inside}${about}`;
+}
+
+type Output = Readonly<Record<string, unknown>>;
+
+/** A variable in the messages of a prompt. */
+interface ShownVariable {
+  readonly name: string;
+  readonly toolCallId: string | undefined;
+  /** The output that names it. If the tool shows a text in its place: the name, and `value` undefined. */
+  readonly output: Output;
+  readonly input: unknown;
+}
+
+/** Finds the variables that the messages show, by name; of several mentions the last. Cost: linear. */
+function shownVariables(messages: readonly ModelMessage[]) {
+  const shown = new Map<string, ShownVariable>();
+  const inputs = new Map<string, unknown>();
+  const add = (outputs: readonly Output[], toolCallId?: string) => {
+    const input = toolCallId === undefined ? undefined : inputs.get(toolCallId);
+    for (const output of outputs) {
+      const name = variableIn(output);
+      if (name !== undefined) shown.set(name, { name, toolCallId, output, input });
+    }
+  };
+  for (const { role, content } of messages) {
+    if (typeof content === "string") continue;
+    for (const part of content) {
+      if (part.type === "tool-call") inputs.set(part.toolCallId, part.input);
+      else if (part.type === "tool-result") add(outputsIn(part.output), part.toolCallId);
+      else if (part.type === "text" && role === "user") {
+        // The handle of what a person gave.
+        const at = part.text.indexOf(KEPT_AS);
+        const given = at < 0 ? undefined : jsonIn(part.text.slice(at + KEPT_AS.length));
+        if (isObject(given)) add([given]);
+      }
+    }
+  }
+  return shown;
+}
+
+/** The outputs in a result: itself, or those of a tool with several. */
+function outputsIn(result: { readonly type: string; readonly value?: unknown }): readonly Output[] {
+  const { type, value } = result;
+  if (type === "json") return handlesIn(value);
+  const [first]: readonly unknown[] = type === "content" && Array.isArray(value) ? value : [];
+  const text = type === "text" ? value : isObject(first) ? first.text : undefined;
+  const [, name] = typeof text === "string" ? (LABEL.exec(text) ?? []) : [];
+  return name === undefined ? [] : [{ $var: name, value: undefined }];
+}
+
+/** Begins the text with which a tool shows its own result in place of JSON. */
+const LABEL = /^\$(\w+)(?:, untrusted)?:/u;
+
+/**
+ * True if the messages show this version of the variable, as far as its output can be compared. Of guarded
+ * variables only the call is compared: their sizes must not reach a model.
+ */
+function isCurrent(info: VariableInfo, shown: ShownVariable | undefined): boolean {
+  if (shown === undefined || shown.toolCallId !== info.toolCallId) return false;
+  const { value, path, type, count, version } = shown.output;
+  if (path !== undefined) return false;
+  if (info.visibility !== "model") return true;
+  if (version !== undefined) return version === info.version;
+  if (value !== undefined) return isAsLong(value, info);
+  return type === undefined || (type === info.type && count === info.count);
+}
+
+/** True if the messages have the value, as a tool's result or as the model wrote it. */
+function isInFull(info: VariableInfo, shown: ShownVariable | undefined): boolean {
+  if (shown === undefined || !isCurrent(info, shown)) return false;
+  const { output, input } = shown;
+  if (output.version === undefined) return "value" in output;
+  return info.visibility === "model" && isObject(input) && isAsLong(input.value, info);
+}
+
+/** True if the output describes a value that is not in the messages. */
+function isHandle({ output }: ShownVariable): boolean {
+  return !("value" in output) && output.version === undefined;
+}
+
+/** True if a value of a message has as many characters as the variable. */
+function isAsLong(value: unknown, { chars }: VariableInfo): boolean {
+  return value !== undefined && charsOf(value as Json, chars) === chars;
 }

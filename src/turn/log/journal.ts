@@ -151,21 +151,20 @@ export class Journal {
   }
 
   #append(text: string, head: TurnHead | undefined): void {
+    if (text === "" && head === undefined) return;
     const end = this.#readEnd();
     const fits = end.chars + text.length <= limits.turnLogRowChars;
+    const isFirst = fits && end.part === 0;
     if (head !== undefined) {
       this.#head = head;
       this.#begun = head.attempt;
     }
-    const isOneRow = fits && end.part === 0;
-    if (head !== undefined) {
-      const [more, bindings] = isOneRow ? [`, log = log || ?`, [text]] : ["", []];
-      const update = `UPDATE turn SET head = ?${more} WHERE part = 0`;
-      this.#sql.run(update, JSON.stringify(head), ...bindings);
+    if (head !== undefined || isFirst) {
+      const update = `UPDATE turn SET head = coalesce(?, head), log = log || ? WHERE part = 0`;
+      this.#sql.run(update, head ? JSON.stringify(head) : null, isFirst ? text : "");
     }
     if (fits) {
-      const isWritten = text === "" || (head !== undefined && isOneRow);
-      if (!isWritten)
+      if (!isFirst && text !== "")
         this.#sql.run(`UPDATE turn SET log = log || ? WHERE part = ?`, text, end.part);
       end.chars += text.length;
       return;

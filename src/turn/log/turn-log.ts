@@ -19,11 +19,6 @@ const ATTEMPT_FRAMES = 1_000_000_000;
 export interface Frame {
   readonly id: number;
   readonly data: string;
-  /**
-   * Marks the start or finish of one request of a turn that had waited. Watchers of several requests do not
-   * receive these frames.
-   */
-  readonly edge?: "start" | "finish";
 }
 
 /** The turn at which an attempt starts. */
@@ -70,13 +65,13 @@ export class TurnLog {
   start<Result>(journal: Journal, head: TurnHead, turn: StartedTurn, work: () => Result): Result {
     if (turn === "waited") {
       this.#restore(journal);
-      this.#endRequest();
+      this.firstOwn = this.#frames.length;
     }
     const { attempt } = head;
     const hasSurvived = turn === "interrupted" && journal.survives;
     this.#journal = journal;
     this.#writtenMs = this.#now();
-    this.#startAttempt(attempt);
+    [this.#attempt, this.#sequence] = [attempt, 0];
     this.#pending += attemptLine({
       attempt,
       ...(turn === "waited" && { waited: true }),
@@ -167,13 +162,18 @@ export class TurnLog {
     return this.slice(0, 0).length;
   }
 
-  /** The frames from an index on, for a watcher that began at `first`. */
+  /**
+   * The frames from an index on, for a watcher that began at `first`. Of a turn that has waited, it receives one start and
+   * one finish, as of one request.
+   */
   slice(from: number, first: number, to = this.#visible): readonly Frame[] {
     const frames = this.#frames.slice(from, to);
     if (this.firstOwn === 0) return frames;
-    return frames.filter(
-      ({ edge }, index) => edge === undefined || (edge === "start" && from + index === first),
-    );
+    return frames.filter(({ data }, index) => {
+      const type = typeOf(data);
+      if (type === "finish") return from + index >= this.firstOwn;
+      return type !== "start" || from + index === first;
+    });
   }
 
   /** The end index of a slice that starts at `from` and reaches `chars` characters. At least one frame. */
@@ -199,15 +199,9 @@ export class TurnLog {
     return this.#news.wait(patienceMs);
   }
 
-  #startAttempt(attempt: number): void {
-    this.#attempt = attempt;
-    this.#sequence = 0;
-  }
-
   #addFrame(data: string): void {
     const id = this.#attempt * ATTEMPT_FRAMES + ++this.#sequence;
-    const isStart = this.#frames.length === this.firstOwn && this.firstOwn > 0;
-    this.#frames.push({ id, data, ...(isStart ? { edge: "start" } : {}) });
+    this.#frames.push({ id, data });
   }
 
   /** Restores frames and entries in the order in which they were written. */
@@ -218,18 +212,11 @@ export class TurnLog {
         this.#addFrame(line);
         continue;
       }
-      if (line.waited === true) this.#endRequest();
-      this.#startAttempt(line.attempt);
+      if (line.waited === true) this.firstOwn = this.#frames.length;
+      [this.#attempt, this.#sequence] = [line.attempt, 0];
     }
     this.#visible = this.#frames.length;
     return recoveredLog;
-  }
-
-  #endRequest(): void {
-    for (const [index, frame] of this.#frames.entries()) {
-      if (typeOf(frame.data) === "finish") this.#frames[index] = { ...frame, edge: "finish" };
-    }
-    this.firstOwn = this.#frames.length;
   }
 
   /** Commits `work`, and returns its result. With `isAtomic`, a failure undoes its writes. Otherwise they may remain. */

@@ -52,9 +52,9 @@ const KIMI_ID = /^[\w.:-]{1,128}$/u;
 const MAX_NOTE_CHARS = 1_000;
 const NO_TEXT = "(no text)";
 const NO_OUTPUT = "(no output)";
-const NO_IMAGE = { type: "text", text: "(the provider refused this image)" } as const;
+const NO_IMAGE = "(the provider refused this image)";
 /** Chat completions take no image in a result, so it is in a message after it. */
-const IMAGE_FOLLOWS = { type: "text", text: "The image follows." } as const;
+const IMAGE_FOLLOWS = "The image follows.";
 const NO_RESULT = { type: "error-text", value: "The call has no result: it did not run." } as const;
 
 /** Converts a message of `convertToModelMessages`. A file of the history is a data URL. Throws `model_failed`. */
@@ -94,7 +94,7 @@ export function acceptablePrompt(prompt: Prompt, reader: PromptReader): Prompt {
     else if (message.role === "user") messages.push(withTexts(message));
     // With the results of its calls, which are in other messages here.
     else if (message.role === "assistant")
-      messages.push(...calls.answer(message, at, reader.isReduced === true && at < newest));
+      messages.push(...calls.answer(message, reader.isReduced === true && at < newest));
   }
   const tail = messages.at(-1);
   if (tail !== undefined && reader.hasList === true) {
@@ -116,9 +116,8 @@ class Calls {
   readonly #reader: PromptReader;
   readonly #isTemplate: boolean;
   readonly #idForm: RegExp;
-  /** Results by the id of their call, and the positions of these calls. Oldest first; those that were used are removed. */
-  readonly #results = new Map<string, { readonly at: number; readonly part: Result }[]>();
-  readonly #positions = new Map<string, number[]>();
+  /** The first result after each call, and before the next call with the same id. */
+  readonly #results = new Map<Call, Result>();
   readonly #counts = new Map<string, number>();
   readonly #ids = new Set<string>();
   /** Calls of tools that the provider runs. */
@@ -129,11 +128,14 @@ class Calls {
     this.#isTemplate = isTemplate;
     const isKimi = /kimi|moonshot/iu.test(reader.modelId);
     this.#idForm = isKimi ? KIMI_ID : isTemplate ? SHORT_ID : CALL_ID;
-    for (const [at, { role, content }] of prompt.entries()) {
-      if (role !== "assistant" && role !== "tool") continue;
-      for (const part of content) {
-        if (part.type === "tool-call") listIn(this.#positions, part.toolCallId).push(at);
-        if (part.type === "tool-result") listIn(this.#results, part.toolCallId).push({ at, part });
+    const open = new Map<string, Call>();
+    for (const { role, content } of prompt) {
+      for (const part of role === "assistant" || role === "tool" ? content : []) {
+        if (part.type === "tool-call") open.set(part.toolCallId, part);
+        if (part.type !== "tool-result") continue;
+        const call = open.get(part.toolCallId);
+        open.delete(part.toolCallId);
+        if (call !== undefined) this.#results.set(call, part);
       }
     }
   }
@@ -142,13 +144,19 @@ class Calls {
    * An answer in acceptable form, followed by the results of its calls, and those that are only a note. `isText`: all of
    * them are, and nothing but texts is left of the answer.
    */
-  *answer(given: Of<"assistant">, at: number, isText: boolean): Generator<Message> {
-    const message = isText ? textsAndCalls(given) : given;
-    if (message.content.length > 0 && message.content.every(isPlain)) return yield message;
+  *answer(given: Of<"assistant">, isText: boolean): Generator<Message> {
+    const isSame = !isText && given.content.length > 0 && given.content.every(isPlain);
+    if (isSame) return yield given;
+    const message = isText ? { role: given.role } : given;
     let content: AssistantPart[] = [];
     let results: Result[] = [];
     const refused: string[] = [];
     const isTemplate = this.#isTemplate;
+    const { isReduced = false } = this.#reader;
+    const withImageNote = (one: Result) => ({
+      ...one,
+      output: textsOnly(one.output, IMAGE_FOLLOWS),
+    });
     const take = function* (): Generator<Message> {
       const last = content.findLastIndex((part) => !part.type.startsWith("reasoning"));
       const said = content.slice(0, last + 1);
@@ -157,39 +165,42 @@ class Calls {
         said.push({ type: "text", text: NO_TEXT });
       if (last >= 0) yield { ...message, content: said };
       const images = isTemplate ? results.flatMap(imagesIn) : [];
-      const shown = images.length > 0 ? results.map(withImageNote) : results;
+      const shown = images.length === 0 ? results : results.map(withImageNote);
       if (results.length > 0) yield { role: "tool", content: shown };
       if (images.length > 0) {
-        yield { role: "assistant", content: [IMAGE_FOLLOWS] };
+        yield { role: "assistant", content: [{ type: "text", text: IMAGE_FOLLOWS }] };
         yield { role: "user", content: images };
       }
       [content, results] = [[], []];
     };
     let isForeign = false;
-    for (const part of message.content) {
+    for (const part of given.content) {
       if (part.type === "tool-result") {
         if (this.#provided.has(part.toolCallId)) content.push(part);
+        continue;
+      }
+      if (part.type !== "tool-call" && isText) {
+        // Without metadata of its provider.
+        if (part.type === "text") content.push(...plainPart({ type: "text", text: part.text }));
         continue;
       }
       if (part.type !== "tool-call") {
         if (isForeign) yield* take();
         isForeign = false;
-        const isRefused = this.#isTemplate && this.#reader.isReduced === true;
-        if (!isRefused || !part.type.startsWith("reasoning")) content.push(...plainPart(part));
+        if (!(isTemplate && isReduced) || !part.type.startsWith("reasoning"))
+          content.push(...plainPart(part));
         continue;
       }
       const toolCallId = this.#idFor(part);
-      if (this.#isProvided(part)) {
+      if (!isText && this.#isProvided(part)) {
         content.push(part);
         continue;
       }
       const { providerExecuted = false, ...call } = part;
       // A tool of another provider: its result is in the same message, and the text after it in the next.
       isForeign ||= providerExecuted;
-      const { output = NO_RESULT, ...result } = this.#resultOf(part, at) ?? {};
-      const said = acceptableOutput(
-        this.#reader.isReduced === true ? withoutImages(output) : output,
-      );
+      const { output = NO_RESULT, ...result } = this.#results.get(part) ?? {};
+      const said = acceptableOutput(isReduced ? textsOnly(output, NO_IMAGE) : output);
       if (isText || !this.#isCallable(part)) {
         refused.push(noteOf(part, said));
         continue;
@@ -208,8 +219,7 @@ class Calls {
   /** True if the message has a call that the provider has yet to finish. */
   isPending({ role, content }: Message): boolean {
     if (role !== "assistant") return false;
-    const isOpen = ({ toolCallId }: Call) =>
-      this.#provided.has(toolCallId) && !this.#results.has(toolCallId);
+    const isOpen = (call: Call) => this.#provided.has(call.toolCallId) && !this.#results.has(call);
     return content.some((part) => part.type === "tool-call" && isOpen(part));
   }
 
@@ -232,15 +242,6 @@ class Calls {
     return TOOL_NAME.test(toolName) || tools.some(({ name }) => name === toolName);
   }
 
-  /** The first result after the call, and before the next call with the same id. */
-  #resultOf({ toolCallId }: Call, at: number): Result | undefined {
-    const [, next = Number.MAX_SAFE_INTEGER] = listIn(this.#positions, toolCallId);
-    const results = listIn(this.#results, toolCallId);
-    while ((results[0]?.at ?? at) < at) results.shift();
-    listIn(this.#positions, toolCallId).shift();
-    return (results[0]?.at ?? next) < next ? results.shift()?.part : undefined;
-  }
-
   /** The id as it is, unless it was used before or not all providers take it. */
   #idFor({ toolCallId }: Call): string {
     const count = 1 + (this.#counts.get(toolCallId) ?? 0);
@@ -253,29 +254,16 @@ class Calls {
   }
 }
 
-function listIn<Item>(lists: Map<string, Item[]>, key: string): Item[] {
-  const list = lists.get(key) ?? [];
-  lists.set(key, list);
-  return list;
-}
-
 /** Nine digits and letters, the same for the same text. */
 function shortId(text: string): string {
   return shortHash(text).padStart(7, "0") + shortHash(`${text}.`).slice(-2).padStart(2, "0");
 }
 
-/** The answer without reasoning, files and metadata of its provider. */
-function textsAndCalls({ role, content }: Of<"assistant">): Of<"assistant"> {
-  const plain = content.flatMap((part): AssistantPart[] => {
-    if (part.type === "text") return [{ type: "text", text: part.text }];
-    return part.type === "tool-call" ? [{ ...part, providerExecuted: false }] : [];
-  });
-  return { role, content: plain };
-}
-
-function withoutImages(output: Output): Output {
+/** The texts of an output, with a note in place of each image. */
+function textsOnly(output: Output, note: string): Output {
   if (output.type !== "content") return output;
-  return { ...output, value: output.value.map((one) => (one.type === "text" ? one : NO_IMAGE)) };
+  const texts = output.value.map((one) => (one.type === "text" ? one.text : note));
+  return { type: "text", value: texts.join("\n") };
 }
 
 function imagesIn({ output }: Result): FilePart[] {
@@ -285,14 +273,6 @@ function imagesIn({ output }: Result): FilePart[] {
     const { mediaType, data } = one;
     return [{ type: "file" as const, mediaType, data }];
   });
-}
-
-/** The result as a text, with a note in place of each image. */
-function withImageNote(result: Result): Result {
-  const { output } = result;
-  if (output.type !== "content") return result;
-  const texts = output.value.map((one) => (one.type === "text" ? one.text : IMAGE_FOLLOWS.text));
-  return { ...result, output: { type: "text", value: texts.join("\n") } };
 }
 
 function isPlain(part: AssistantPart): boolean {

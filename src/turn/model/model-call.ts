@@ -79,7 +79,7 @@ export async function callModel(
   let hasWritten = false;
   let refused: CallResult["refused"];
   for (let tries = 1; ; tries++) {
-    await account.spend.add("modelCalls", 1);
+    await account.spend("modelCalls", 1);
     signal.throwIfAborted();
     const observed = observer?.begin({ kind: "model", name: named.model, ...named });
     const mustReset = hasWritten;
@@ -242,17 +242,18 @@ const REST_MS = 50;
 /** One try of one model call. Its results and its writes belong to this try alone. */
 class ModelTry {
   readonly #options: TryOptions;
-  readonly #tools: ToolChunks;
+  /** Calls by the id under which the provider writes them. */
+  readonly #begun = new Map<string, BegunCall[]>();
   readonly #calls: ToolCall[] = [];
   #invalidCalls = 0;
   hasWritten = false;
   #hasFailed = false;
+  #hasText = false;
   readonly #blocks = new Set<string>();
   #end: End | undefined;
 
   constructor(options: TryOptions) {
     this.#options = options;
-    this.#tools = new ToolChunks(options.tools);
   }
 
   /** The usage that the provider reported, also if the try failed later. */
@@ -298,9 +299,12 @@ class ModelTry {
       abandon();
     }
     if (this.#end === undefined || !this.#isComplete) throw new StreamCutOff();
-    const { finishReason } = this.#end;
+    const { unified } = this.#end.finishReason;
     const [calls, invalidCalls] = [this.#calls, this.#invalidCalls];
-    return { finishReason: finishReason.unified, calls, invalidCalls };
+    // The answer announces calls, and has none: an endpoint has lost them, or says so of a text.
+    const isWrong = unified === "tool-calls" && this.#begun.size === 0;
+    if (isWrong && !this.#hasText) throw new StreamCutOff();
+    return { finishReason: isWrong ? "other" : unified, calls, invalidCalls };
   }
 
   async #read(reader: ReadableStreamDefaultReader<Part>, silence: Deadline): Promise<void> {
@@ -308,16 +312,14 @@ class ModelTry {
     let parts = 0;
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       silence.touch();
-      const writing = this.#take(read.value, silence.signal);
-      if (writing !== undefined) await writing;
+      await this.#take(read.value, silence.signal);
       if (++parts % REST_PARTS > 0 || Date.now() - restedMs < REST_MS) continue;
       await nextTask();
       restedMs = Date.now();
     }
   }
 
-  /** Writes most parts at once, without a promise. */
-  #take(part: Part, signal: AbortSignal): void | Promise<void> {
+  async #take(part: Part, signal: AbortSignal): Promise<void> {
     switch (part.type) {
       case "text-delta":
       case "text-start":
@@ -330,18 +332,25 @@ class ModelTry {
       case "custom":
         return this.#write(chunkOf(part));
       case "tool-input-start":
-        return this.#write(this.#tools.start(part));
-      case "tool-input-delta":
-        return this.#write(chunkOf({ ...part, id: this.#tools.openId(part.id) }));
+        return this.#write(this.#chunk({ dynamic: false, ...part, id: this.#begin(part.id).id }));
+      case "tool-input-delta": {
+        const id = this.#begun.get(part.id)?.at(-1)?.id ?? part.id;
+        return this.#write(chunkOf({ ...part, id }));
+      }
       case "tool-call":
         return this.#takeCall(part);
       case "tool-result":
-        return this.#write(this.#tools.result(part));
-      case "tool-approval-request":
-        return this.#write(this.#tools.approval(part));
+        return this.#write(this.#resultChunk(part));
+      case "tool-approval-request": {
+        const { type, approvalId, toolCallId } = part;
+        if (this.#begun.has(toolCallId)) return this.#write({ type, approvalId, toolCallId });
+        throw new Error(
+          `The model asks for approval of a call that it did not make: ${toolCallId}`,
+        );
+      }
       case "file":
       case "reasoning-file":
-        return fileChunk(part, signal).then((chunk) => this.#write(chunk));
+        return this.#write(await fileChunk(part, signal));
       case "finish":
         this.#end = part;
         return undefined;
@@ -354,47 +363,121 @@ class ModelTry {
   }
 
   /** Begins a text or reasoning that the provider did not begin: clients refuse a part of none. */
-  #takeBlock(part: BlockPart): void | Promise<void> {
+  async #takeBlock(written: BlockPart): Promise<void> {
     const { idSuffix } = this.#options;
+    const part = "delta" in written ? { ...written, delta: textIn(written.delta) } : written;
     const kind = part.type.startsWith("text") ? "text" : "reasoning";
     const key = `${kind} ${part.id}`;
+    this.#hasText ||= part.type === "text-delta" && part.delta.trim() !== "";
     const isBegun = this.#blocks.has(key);
     if (part.type.endsWith("-end")) this.#blocks.delete(key);
     else this.#blocks.add(key);
-    const write = () => this.#write(blockChunk(part, idSuffix));
-    if (isBegun || part.type.endsWith("-start")) return write();
-    if (!("delta" in part)) return undefined;
-    const start = this.#write(blockChunk({ type: `${kind}-start`, id: part.id }, idSuffix));
-    return start === undefined ? write() : start.then(write);
+    const isNew = !isBegun && !part.type.endsWith("-start");
+    if (isNew && !("delta" in part)) return;
+    if (isNew) await this.#write(blockChunk({ type: `${kind}-start`, id: part.id }, idSuffix));
+    await this.#write(blockChunk(part, idSuffix));
   }
 
+  /**
+   * Parses a call. It is invalid if the tool is unknown, or if the input does not fit the schema that the model sees; then
+   * the input is any value.
+   */
   async #takeCall(written: Part<"tool-call">): Promise<void> {
-    const part = { ...written, toolCallId: this.#tools.idOf(written) };
-    const { chunk, input, isInvalid } = await this.#tools.call(part);
-    const { toolCallId, toolName } = part;
-    if (part.providerExecuted === true) return this.#write(chunk);
-    try {
-      // Storing an input that is deeper would end the turn. The SDK made it by parsing JSON.
-      requireJson(input as Json);
-    } catch (error) {
-      this.#invalidCalls++;
-      const errorText = `invalid_tool_input: ${messageOf(error)}`;
-      return this.#write({ type: "tool-input-error", toolCallId, toolName, input: {}, errorText });
+    const part = { ...written, toolName: textIn(written.toolName), input: textIn(written.input) };
+    const { toolName, providerExecuted = false } = part;
+    const toolCallId = this.#idOf(part);
+    const tool = this.#toolNamed(toolName);
+    const text = inputIn(part.input);
+    const parsed = await safeParseJSON({ text, schema: asSchema<unknown>(tool?.inputSchema) });
+    // The provider's own tools need not be declared.
+    const isKnown = tool !== undefined || (providerExecuted && part.dynamic === true);
+    const isInvalid = !isKnown || !parsed.success;
+    // The SDK reads all numbers as doubles.
+    const exact = isInvalid || !hasExactNumber(text) ? undefined : parseExactly(text);
+    const value = exact ?? (parsed.success ? parsed.value : (parsed.rawValue ?? text));
+    // Like in the SDK, the model sees the error's text only for tools that run here.
+    let errorText = "An error occurred.";
+    if (!providerExecuted) {
+      try {
+        // Storing an input that is deeper would end the turn. The SDK made it by parsing JSON.
+        requireJson(value as Json);
+      } catch (error) {
+        this.#invalidCalls++;
+        errorText = `invalid_tool_input: ${messageOf(error)}`;
+        return this.#write({
+          type: "tool-input-error",
+          toolCallId,
+          toolName,
+          input: {},
+          errorText,
+        });
+      }
+      if (isInvalid) errorText = this.#errorFor(part, parsed.success ? undefined : parsed.error);
+      if (isInvalid) this.#invalidCalls++;
+      else this.#calls.push({ toolCallId, toolName, input: value as Json });
     }
-    if (isInvalid) this.#invalidCalls++;
-    else this.#calls.push({ toolCallId, toolName, input: input as Json });
-    return this.#write(chunk);
+    const call = { ...part, toolCallId, input: value, dynamic: true, invalid: isInvalid };
+    return this.#write(this.#chunk(call, errorText));
   }
 
-  #write(chunk: UIMessageChunk): void | Promise<void> {
-    const { onFirst, write } = this.#options;
+  /** The result of a tool that the provider runs. */
+  #resultChunk(part: Part<"tool-result">): UIMessageChunk {
+    const { isError, result, preliminary: _preliminary, ...call } = part;
+    const outcome =
+      isError === true
+        ? { type: "tool-error", error: result }
+        : { type: "tool-result", output: result };
+    return this.#chunk({ ...call, ...outcome, providerExecuted: true });
+  }
+
+  /** Returns an id that no other call of the answer has. A call that is written twice is one. */
+  #idOf({ toolCallId, toolName, input }: Part<"tool-call">): string {
+    const call = `${toolName} ${input}`;
+    const begun = this.#begun.get(toolCallId) ?? [];
+    const isOpen = begun.find((one) => one.call === undefined);
+    const own = isOpen ?? begun.find((one) => one.call === call) ?? this.#begin(toolCallId);
+    own.call = call;
+    return own.id;
+  }
+
+  /** Providers may give several calls one id. */
+  #begin(written: string): BegunCall {
+    const begun = this.#begun.get(written) ?? [];
+    const own = { id: begun.length === 0 ? written : `${written}#${begun.length + 1}` };
+    this.#begun.set(written, [...begun, own]);
+    return own;
+  }
+
+  /** Says in our own words why a call cannot be made, with names of tools that are like the written one. */
+  #errorFor({ toolName, input }: Part<"tool-call">, error: unknown): string {
+    if (this.#toolNamed(toolName) === undefined) {
+      return `unknown_tool: ${noSuchTool(toolName, Object.keys(this.#options.tools))}`;
+    }
+    const isNotJson = !(error instanceof Error) || error.name === "AI_JSONParseError";
+    const isRefused = isNotJson && jsonIn(input) !== undefined;
+    const why = isRefused ? REFUSED_KEY : isNotJson ? "The input is not JSON." : messageOf(error);
+    return `invalid_tool_input: ${clip(why, MAX_ERROR_CHARS)}`;
+  }
+
+  /** Converts a part about a call, with what its tool says of itself. */
+  #chunk<About extends { readonly toolName: string }>(part: About, errorText?: string) {
+    const { title, metadata: toolMetadata } = this.#toolNamed(part.toolName) ?? {};
+    return chunkOf({ ...part, title, toolMetadata }, this.#options.tools, errorText);
+  }
+
+  #toolNamed(name: string): ToolSet[string] | undefined {
+    const { tools } = this.#options;
+    return Object.hasOwn(tools, name) ? tools[name] : undefined;
+  }
+
+  async #write(chunk: UIMessageChunk): Promise<void> {
     const isFirst = !this.hasWritten;
     this.hasWritten = true;
     try {
-      if (isFirst) onFirst();
-      return write(chunk)?.catch(writeFailed);
-    } catch (error) {
-      return writeFailed(error);
+      if (isFirst) this.#options.onFirst();
+      await this.#options.write(chunk);
+    } catch (cause) {
+      throw new WriteFailed("A chunk was not taken.", { cause });
     }
   }
 
@@ -402,6 +485,11 @@ class ModelTry {
   get #isComplete(): boolean {
     return !this.#hasFailed && this.#end !== undefined && isModelFinish(this.#end.finishReason);
   }
+}
+
+/** A text, or what a provider's package has sent in place of one: nothing, or an object that it has read. */
+function textIn(value: unknown): string {
+  return typeof value === "string" ? value : value == null ? "" : JSON.stringify(value);
 }
 
 /** A count of tokens, unless a provider has made it of something else. */
@@ -418,10 +506,6 @@ const SILENT = `The model said nothing for ${limits.modelSilenceMs} ms.`;
 function isModelFinish({ unified, raw }: End["finishReason"]): boolean {
   if (unified === "interrupted" || unified === "error") return false;
   return unified !== "other" || raw !== undefined;
-}
-
-function writeFailed(cause: unknown): never {
-  throw new WriteFailed("A chunk was not taken.", { cause });
 }
 
 type Part<Type extends LanguageModelV4StreamPart["type"] = LanguageModelV4StreamPart["type"]> =
@@ -459,123 +543,22 @@ const download = createDownload({ maxBytes: limits.maxMessageBytes });
 /** The id of a call, and its tool and input when they are complete. */
 type BegunCall = { readonly id: string; call?: string };
 
-/** Builds the chunks of tools. A part refers to earlier calls of the same answer. */
-class ToolChunks {
-  readonly #tools: ToolSet;
-  readonly #begun = new Map<string, BegunCall[]>();
-  readonly #metadata = new Map<string, ToolSet[string]["metadata"]>();
-
-  constructor(tools: ToolSet) {
-    this.#tools = tools;
-  }
-
-  start(part: Part<"tool-input-start">): UIMessageChunk {
-    const { toolName, dynamic = false } = part;
-    const { id } = this.#begin(part.id);
-    return chunkOf({ ...part, id, dynamic, ...this.#about(toolName) }, this.#tools);
-  }
-
-  /** Returns the id of the call whose input is streamed under an id. */
-  openId(written: string): string {
-    return this.#begun.get(written)?.at(-1)?.id ?? written;
-  }
-
-  /** Returns an id that no other call of the answer has. A call that is written twice is one. */
-  idOf({ toolCallId, toolName, input }: Part<"tool-call">): string {
-    const call = `${toolName} ${input}`;
-    const begun = this.#begun.get(toolCallId) ?? [];
-    const isOpen = begun.find((one) => one.call === undefined);
-    const own = isOpen ?? begun.find((one) => one.call === call) ?? this.#begin(toolCallId);
-    own.call = call;
-    return own.id;
-  }
-
-  /** Providers may give several calls one id. */
-  #begin(written: string): BegunCall {
-    const begun = this.#begun.get(written) ?? [];
-    const own = { id: begun.length === 0 ? written : `${written}#${begun.length + 1}` };
-    begun.push(own);
-    this.#begun.set(written, begun);
-    return own;
-  }
-
-  /**
-   * Parses a call. It is invalid if the tool is unknown, or if the input does not fit the schema that the model sees; then
-   * the input is any value.
-   */
-  async call(part: Part<"tool-call">) {
-    const { toolCallId, toolName, providerExecuted = false } = part;
-    const tool = this.#toolNamed(toolName);
-    const text = inputIn(part.input);
-    const parsed = await safeParseJSON({ text, schema: asSchema<unknown>(tool?.inputSchema) });
-    // The provider's own tools need not be declared.
-    const isKnown = tool !== undefined || (providerExecuted && part.dynamic === true);
-    const isInvalid = !isKnown || !parsed.success;
-    // The SDK reads all numbers as doubles.
-    const exact = isInvalid || !hasExactNumber(text) ? undefined : parseExactly(text);
-    const read = parsed.success ? parsed.value : (parsed.rawValue ?? text);
-    const input = exact ?? read;
-    const about = this.#about(toolName);
-    this.#metadata.set(toolCallId, about.toolMetadata);
-    const call = { ...part, ...about, input, dynamic: true, invalid: isInvalid };
-    if (!isInvalid) return { chunk: chunkOf(call, this.#tools), input, isInvalid };
-    // Like in the SDK, the model sees the error's text only for tools that run here.
-    const error = parsed.success ? undefined : parsed.error;
-    const errorText = providerExecuted ? "An error occurred." : this.#errorFor(part, error);
-    return { chunk: chunkOf(call, this.#tools, errorText), input, isInvalid };
-  }
-
-  /** Says in our own words why a call cannot be made, with names of tools that are like the written one. */
-  #errorFor({ toolName, input }: Part<"tool-call">, error: unknown): string {
-    if (this.#toolNamed(toolName) === undefined) {
-      return `unknown_tool: ${noSuchTool(toolName, Object.keys(this.#tools))}`;
-    }
-    const isNotJson = !(error instanceof Error) || error.name === "AI_JSONParseError";
-    const isRefused = isNotJson && jsonIn(input) !== undefined;
-    const why = isRefused ? REFUSED_KEY : isNotJson ? "The input is not JSON." : messageOf(error);
-    return `invalid_tool_input: ${clip(why, MAX_ERROR_CHARS)}`;
-  }
-
-  /** The result of a tool that the provider runs. */
-  result(part: Part<"tool-result">): UIMessageChunk {
-    const { isError, result, preliminary: _preliminary, ...about } = part;
-    const outcome =
-      isError === true
-        ? { type: "tool-error", error: result }
-        : { type: "tool-result", output: result };
-    const toolMetadata = this.#metadata.get(about.toolCallId);
-    return chunkOf({ ...about, ...outcome, providerExecuted: true, toolMetadata }, this.#tools);
-  }
-
-  /** Requests approval for a tool that the provider would run. Throws if there was no such call. */
-  approval({ approvalId, toolCallId }: Part<"tool-approval-request">): UIMessageChunk {
-    if (!this.#metadata.has(toolCallId)) {
-      throw new Error(`The model asks for approval of a call that it did not make: ${toolCallId}`);
-    }
-    return { type: "tool-approval-request", approvalId, toolCallId };
-  }
-
-  #about(toolName: string) {
-    const tool = this.#toolNamed(toolName);
-    return { title: tool?.title, toolMetadata: tool?.metadata };
-  }
-
-  #toolNamed(name: string): ToolSet[string] | undefined {
-    return Object.hasOwn(this.#tools, name) ? this.#tools[name] : undefined;
-  }
-}
-
 const MAX_ERROR_CHARS = 1_000;
 
 /** The SDK parses no object with such a key, because code that copies it may change its prototype. */
 const REFUSED_KEY =
   "The input has a key `__proto__`, or `prototype` under `constructor`, which no tool accepts. Use another key.";
 
+/** The tokens with which a model ends a call, when an endpoint has not read them. */
+const ENDS = /^(?:\s*<\|[^<|>]*\|>)+$/u;
+
 /** The text of an input without what some models and endpoints add: quotes around it, or it more than once. */
 function inputIn(written: string): string {
   const text = written.trim();
   if (text === "" || text === "null") return "{}";
   const value = jsonIn(text);
+  const end = text.lastIndexOf("}") + 1;
+  if (value === undefined && ENDS.test(text.slice(end))) return inputIn(text.slice(0, end));
   if (value === undefined) return repeatedIn(text) ?? written;
   const isQuoted = typeof value === "string" && isObject(jsonIn(value));
   return isQuoted ? value : written;

@@ -1,10 +1,21 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Message } from "@ai-sdk/provider";
 import * as limits from "../../limits.ts";
 import type { VariableStore } from "../../store/variables.ts";
+import { unlessAborted } from "../../value/deadline.ts";
 import { CHARS_PER_TOKEN, variableIn } from "../../tool/tool-output.ts";
 import { compact, isObject } from "../../value/json.ts";
 import type { ReferenceCount } from "../../tool/wrapped-tool.ts";
-import type { Spend, Spent, Usage } from "./spend.ts";
+import {
+  NOTHING_SPENT,
+  type QuotaService,
+  spendExceeded,
+  type SpendLimits,
+  type Spent,
+  sumOf,
+  type Usage,
+  type Want,
+  windowAt,
+} from "./spend.ts";
 
 /** Characters saved in a turn by passing values by reference. Counted, not estimated. */
 export interface Savings {
@@ -29,29 +40,79 @@ export interface Counts {
   readonly spent: Spent;
 }
 
-/** The cost of a turn or a plan run so far, including agents called during it. */
+interface AccountOptions {
+  readonly store: VariableStore;
+  /** The model's context window. Default: `contextTokens`. */
+  readonly contextTokens?: number | undefined;
+  readonly limits?: Omit<SpendLimits, "tenant">;
+  /** Spent by the turns before this one. Default: nothing. */
+  readonly before?: Spent;
+  /** How the turn leases from its tenant's quota. Default: there is no quota. */
+  readonly lease?: Lease | undefined;
+}
+
+interface Lease {
+  readonly leases: QuotaService;
+  readonly key: string;
+  readonly now: () => number;
+  /** Ends the wait for the tenant's directory. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The cost of a turn or a plan run so far, including agents called during it. Refuses operations that would exceed a
+ * limit, before they run, and leases what the turn spends of its tenant's quota.
+ */
 export class Account {
-  readonly spend: Spend;
-  readonly #store: VariableStore;
+  readonly #options: AccountOptions & { readonly before: Spent };
   readonly #maxInlineChars: number;
   #usage: Usage = {};
   #savings: Savings = { promptChars: 0, inlinePromptChars: 0, authoredChars: 0, resolvedChars: 0 };
+  #spent = NOTHING_SPENT;
+  /** Amounts up to which the turn may spend of the quota, by window and kind. */
+  readonly #upTo = new Map<string, number>();
+  #isSettled = false;
 
-  /** `contextTokens`: the model's context window. */
-  constructor(store: VariableStore, spend: Spend, contextTokens: number = limits.contextTokens) {
-    this.spend = spend;
-    this.#store = store;
+  constructor(options: AccountOptions) {
+    const { contextTokens = limits.contextTokens } = options;
+    this.#options = { before: NOTHING_SPENT, ...options };
     this.#maxInlineChars = contextTokens * CHARS_PER_TOKEN;
   }
 
   get counts(): Counts {
-    return { usage: this.#usage, savings: this.#savings, spent: this.spend.turn };
+    return { usage: this.#usage, savings: this.#savings, spent: this.#spent };
+  }
+
+  /** Spent by the conversation, including this turn. */
+  get total(): Spent {
+    return sumOf(this.#options.before, this.#spent);
   }
 
   restore({ usage, savings, spent }: Counts): void {
     this.#usage = usage;
     this.#savings = savings;
-    this.spend.turn = spent;
+    this.#spent = spent;
+  }
+
+  /**
+   * Counts calls before they run. Rejects with `spend_exceeded` if there is no room for them, or if the quota service does
+   * not respond; refused calls do not count. Waits only if the tenant's quota has to grow.
+   */
+  async spend(what: "modelCalls" | "toolCalls", count: number): Promise<void> {
+    // The tokens of a call are known only when it is over. If it exceeds the limit, the next call is refused.
+    const need = { [what]: count, ...(what === "modelCalls" && { tokens: 1 }) };
+    do {
+      for (const [kind, more] of entriesOf(need)) this.#require(kind, more);
+      // Another call of the turn may use what is granted.
+    } while (await this.#lease(need));
+    this.#spent = { ...this.#spent, [what]: this.#spent[what] + count };
+  }
+
+  /** Called at the end, or when the turn begins to wait for a person. */
+  settle(): void {
+    const { lease } = this.#options;
+    this.#isSettled = true;
+    lease?.leases.settle({ key: lease.key, spent: this.#spent });
   }
 
   /** Counts one model call, as far as its provider reported it. */
@@ -66,7 +127,8 @@ export class Account {
       outputTokens: add("outputTokens"),
       totalTokens: add("totalTokens"),
     });
-    this.spend.addTokens(usage.totalTokens ?? 0);
+    const { totalTokens = 0 } = usage;
+    this.#spent = { ...this.#spent, tokens: this.#spent.tokens + totalTokens };
   }
 
   addReferences({ authoredChars, resolvedChars }: Omit<ReferenceCount, "values">): void {
@@ -110,10 +172,56 @@ export class Account {
     if (output.type === "bytes") return 0;
     // The variable may have another version by now, or be gone. The handle has the size of the version that was shown.
     const bytes = typeof output.bytes === "number" ? output.bytes : 0;
-    const info = this.#store.glance(name);
+    const info = this.#options.store.glance(name);
     const valueChars = info?.bytes === bytes ? info.chars : bytes;
     return Math.max(valueChars - JSON.stringify(output).length, 0);
   }
+
+  #require(what: keyof Spent, count: number): void {
+    const { limits = {}, before } = this.#options;
+    const total = sumOf(before, this.#spent);
+    for (const [scope, { [what]: spent }] of [
+      ["turn", this.#spent],
+      ["conversation", total],
+    ] as const) {
+      const maximum = limits[scope]?.[what];
+      if (maximum !== undefined && spent + count > maximum)
+        throw spendExceeded(scope, { what, maximum, spent, count });
+    }
+  }
+
+  /** False if the leases have room for this. Else leases more. */
+  async #lease(need: Partial<Spent>): Promise<boolean> {
+    const { lease } = this.#options;
+    if (lease === undefined) return false;
+    const { leases, key, signal } = lease;
+    const { per, ...maxima } = leases.limits;
+    const nowMs = lease.now();
+    const window = windowAt(nowMs, per);
+    const wants = entriesOf(need).flatMap(([what, count]): readonly Want[] => {
+      const maximum = maxima[what];
+      return count === 0 || maximum === undefined ? [] : [{ what, count, maximum }];
+    });
+    const hasRoom = wants.every(
+      ({ what, count }) => this.#spent[what] + count <= (this.#upTo.get(window + what) ?? 0),
+    );
+    if (hasRoom) return false;
+    const taking = leases.take({ key, spent: this.#spent, window, wants });
+    // Settles a grant that arrives after the turn stopped waiting for it.
+    const taken = taking.finally(() => void (this.#isSettled && this.settle()));
+    const grant = await unlessAborted(taken, signal);
+    if ("refused" in grant) throw spendExceeded("tenant", grant.refused, { per, nowMs });
+    for (const [what, amount] of entriesOf(grant.upTo)) this.#upTo.set(window + what, amount);
+    return true;
+  }
+}
+
+function entriesOf(spent: Partial<Spent>): readonly (readonly [keyof Spent, number])[] {
+  const kinds = ["modelCalls", "toolCalls", "tokens"] as const;
+  return kinds.flatMap((kind) => {
+    const amount = spent[kind];
+    return amount === undefined ? [] : [[kind, amount] as const];
+  });
 }
 
 /** Characters of the definitions as JSON. */

@@ -1,5 +1,4 @@
 import { ByrefError } from "../../errors.ts";
-import { unlessAborted } from "../../value/deadline.ts";
 import { compact } from "../../value/json.ts";
 
 /** Quantities that limits apply to, because they cost money or cause harm when they grow out of control. */
@@ -50,14 +49,14 @@ const WHAT: Readonly<Record<keyof Spent, string>> = {
 export interface Claim {
   /** Identifies the conversation, the turn and its first attempt. The same after a crash. */
   readonly key: string;
-  /** The day or month in ISO 8601. Empty for a limit without a period. */
+  /** Of `windowAt`. */
   readonly window: string;
   readonly spent: Spent;
   /** The planned spending, for each kind that has a limit. */
   readonly wants: readonly Want[];
 }
 
-interface Want {
+export interface Want {
   readonly what: keyof Spent;
   readonly count: number;
   readonly maximum: number;
@@ -91,7 +90,8 @@ export function leaseKeyOf(turn: {
   return `${conversation}/${id}/${firstAttempt}`;
 }
 
-function windowAt(timeMs: number, per: TenantLimits["per"]): string {
+/** The day or month in ISO 8601. Empty for a limit without a period. */
+export function windowAt(timeMs: number, per: TenantLimits["per"]): string {
   return per ? new Date(timeMs).toISOString().slice(0, per === "day" ? 10 : 7) : "";
 }
 
@@ -101,131 +101,16 @@ function windowEndMs(timeMs: number, per: "day" | "month"): number {
   return per === "day" ? Date.UTC(year, month, time.getUTCDate() + 1) : Date.UTC(year, month + 1);
 }
 
-interface SpendOptions {
-  readonly limits: Omit<SpendLimits, "tenant">;
-  /** Spent by the turns before this one. */
-  readonly before: Spent;
-  /** How the turn leases from its tenant's quota. Default: there is no quota. */
-  readonly lease?: Lease | undefined;
-}
-
-interface Lease {
-  readonly leases: QuotaService;
-  readonly key: string;
-  readonly now: () => number;
-  /** Ends the wait for the tenant's directory. */
-  readonly signal: AbortSignal;
-}
-
-/**
- * Counts a turn's spending, and refuses operations that would exceed a limit, before they run. Leases what the turn
- * spends of its tenant's quota.
- */
-export class Spend {
-  readonly #options: SpendOptions;
-  /** Amounts up to which the turn may spend of the quota, by window and kind. */
-  readonly #upTo = new Map<string, number>();
-  #isSettled = false;
-  /** Spent by this turn so far. A turn that continues sets it. */
-  turn: Spent = NOTHING_SPENT;
-
-  constructor(options: SpendOptions) {
-    this.#options = options;
-  }
-
-  /** Spent by the conversation, including this turn. */
-  get total(): Spent {
-    return sumOf(this.#options.before, this.turn);
-  }
-
-  /**
-   * Counts calls before they run. Rejects with `spend_exceeded` if there is no room for them, or if the quota service does
-   * not respond; refused calls do not count. Waits only if the tenant's quota has to grow.
-   */
-  async add(what: "modelCalls" | "toolCalls", count: number): Promise<void> {
-    // The tokens of a call are known only when it is over. If it exceeds the limit, the next call is refused.
-    const need = { [what]: count, ...(what === "modelCalls" && { tokens: 1 }) };
-    do {
-      for (const [kind, more] of entriesOf(need)) this.#require(kind, more);
-      // Another call of the turn may use what is granted.
-    } while (await this.#lease(need));
-    this.turn = { ...this.turn, [what]: this.turn[what] + count };
-  }
-
-  /** Called at the end, or when the turn begins to wait for a person. */
-  settle(): void {
-    const { lease } = this.#options;
-    this.#isSettled = true;
-    lease?.leases.settle({ key: lease.key, spent: this.turn });
-  }
-
-  addTokens(tokens: number): void {
-    this.turn = { ...this.turn, tokens: this.turn.tokens + tokens };
-  }
-
-  #require(what: keyof Spent, count: number): void {
-    const { limits } = this.#options;
-    const spent = { turn: this.turn[what], conversation: this.total[what] };
-    for (const scope of ["turn", "conversation"] as const) {
-      const maximum = limits[scope]?.[what];
-      if (maximum === undefined || spent[scope] + count <= maximum) continue;
-      throw spendExceeded(scope, { what, maximum, spent: spent[scope], count });
-    }
-  }
-
-  /** Undefined if the leases have room for this. Else leases more, and resolves to true. */
-  #lease(need: Partial<Spent>): Promise<true> | undefined {
-    const { lease } = this.#options;
-    if (lease === undefined) return undefined;
-    const { per, ...maxima } = lease.leases.limits;
-    const nowMs = lease.now();
-    const window = windowAt(nowMs, per);
-    const wants = entriesOf(need).flatMap(([what, count]): readonly Want[] => {
-      const maximum = maxima[what];
-      return count === 0 || maximum === undefined ? [] : [{ what, count, maximum }];
-    });
-    const hasRoom = wants.every(
-      ({ what, count }) => this.turn[what] + count <= (this.#upTo.get(window + what) ?? 0),
-    );
-    return hasRoom ? undefined : this.#take(lease, { window, wants, nowMs });
-  }
-
-  async #take(
-    { leases, key, signal }: Lease,
-    { nowMs, ...claim }: Pick<Claim, "window" | "wants"> & { readonly nowMs: number },
-  ) {
-    const taking = leases.take({ key, spent: this.turn, ...claim });
-    // Settles a grant that arrives after the turn stopped waiting for it.
-    const taken = taking.finally(() => void (this.#isSettled && this.settle()));
-    const grant = await unlessAborted(taken, signal);
-    if ("refused" in grant) {
-      const { per } = leases.limits;
-      const renewal = per && { per, atMs: windowEndMs(nowMs, per) };
-      throw spendExceeded("tenant", grant.refused, renewal);
-    }
-    for (const [what, amount] of entriesOf(grant.upTo)) this.#upTo.set(claim.window + what, amount);
-    return true as const;
-  }
-}
-
-function entriesOf(spent: Partial<Spent>): readonly (readonly [keyof Spent, number])[] {
-  const kinds = ["modelCalls", "toolCalls", "tokens"] as const;
-  return kinds.flatMap((kind) => {
-    const amount = spent[kind];
-    return amount === undefined ? [] : [[kind, amount] as const];
-  });
-}
-
-/** `renewal`: the period of the limit, and the time in milliseconds since 1970 when the next one begins. */
-function spendExceeded(
+/** `per`: the period of a tenant's limit, which `nowMs` is in. */
+export function spendExceeded(
   scope: keyof SpendLimits,
   { what, maximum, spent, count }: Excess,
-  renewal?: { readonly per: string; readonly atMs: number },
+  { per, nowMs = 0 }: { readonly per?: TenantLimits["per"]; readonly nowMs?: number } = {},
 ): ByrefError {
-  const each = renewal === undefined ? "" : ` a ${renewal.per}`;
+  const each = per === undefined ? "" : ` a ${per}`;
   const message = `This ${scope} may spend ${maximum} ${WHAT[what]}${each}, and has spent ${spent}.`;
   const limit = `${scope}.${what}`;
-  const renewsAt = renewal && new Date(renewal.atMs).toISOString();
+  const renewsAt = per && new Date(windowEndMs(nowMs, per)).toISOString();
   const details = { limit, maximum, actual: spent + count, ...compact({ renewsAt }) };
   return new ByrefError("spend_exceeded", message, details);
 }
@@ -238,7 +123,7 @@ export function spentBefore(
   return last.counts === undefined ? last.spent : sumOf(last.spent, last.counts.spent);
 }
 
-function sumOf(some: Spent, more: Spent): Spent {
+export function sumOf(some: Spent, more: Spent): Spent {
   return {
     modelCalls: some.modelCalls + more.modelCalls,
     toolCalls: some.toolCalls + more.toolCalls,
