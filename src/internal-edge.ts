@@ -26,6 +26,7 @@ export { endpoint, parse, type Endpoint } from "./edge/http/endpoint.ts";
 export { preferred } from "./edge/http/request-headers.ts";
 export { logFailure, placeIn } from "./edge/log-failure.ts";
 export type { ModelProvider } from "./edge/model.ts";
+export { locationQuery, objectIn } from "./edge/placement.ts";
 export { DurableSql } from "./edge/platform/durable-sql.ts";
 export { R2Blobs } from "./edge/platform/r2-blobs.ts";
 export { R2Files } from "./edge/platform/r2-files.ts";

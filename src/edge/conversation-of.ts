@@ -1,7 +1,9 @@
 import type { Context } from "hono";
 import type { AppEnv, Bindings } from "./app-env.ts";
+import { parse } from "./http/endpoint.ts";
+import { locationQuery, objectIn, type Placement } from "./placement.ts";
 import { settingsOf } from "./settings.ts";
-import { ByrefError, messageOf } from "../errors.ts";
+import { ByrefError } from "../errors.ts";
 import { nobodyAsks, USER, type UserValue } from "../store/user-variables.ts";
 import type { UserWrite } from "../store/variable-store.ts";
 import type { Identity } from "../tool/identity.ts";
@@ -27,19 +29,19 @@ export function conversationOf(
   context: Context<AppEnv>,
   id = context.req.param("id") ?? "",
 ): RemoteConversation {
-  return conversationNamed(context.env, [context.get("identity").tenant, requireId(id)]);
+  return objectNamed(context, [context.get("identity").tenant, requireId(id)]);
 }
 
 /** The object that stores the parts of an import. No conversation's name has a third element. */
 export function importOf(context: Context<AppEnv>, id: string): RemoteConversation {
-  return conversationNamed(context.env, [context.get("identity").tenant, requireId(id), IMPORT]);
+  return objectNamed(context, [context.get("identity").tenant, requireId(id), IMPORT]);
 }
 
 export const IMPORT = "import";
 
 /** The object with the values of who asks. Throws `bad_request` if nobody is known to ask. */
 export async function userOf(context: Context<AppEnv>): Promise<RemoteConversation> {
-  return conversationNamed(context.env, await userObjectName(context.get("identity")));
+  return objectNamed(context, await userObjectName(context.get("identity")));
 }
 
 /** The name of the object with a user's values. A digest, because the platform forgets names of over 1,024 bytes. */
@@ -55,49 +57,26 @@ export const UNUSED = ["", "unused"] as const;
 export function conversationInQuery(context: Context<AppEnv>): RemoteConversation {
   const id = context.req.query("conversation");
   if (id !== undefined) return conversationOf(context, id);
-  return conversationNamed(context.env, [context.get("identity").tenant, ...UNUSED]);
+  return objectNamed(context, [context.get("identity").tenant, ...UNUSED]);
 }
 
-/** `jurisdiction`: takes precedence over `JURISDICTION`. */
+function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): RemoteConversation {
+  const hint = parse(locationQuery, req.query("location"), "location");
+  return conversationNamed(env, parts, { hint });
+}
+
 export function conversationNamed(
   env: object,
   parts: readonly string[],
-  jurisdiction?: string,
+  placement: Omit<Placement, "settings">,
 ): RemoteConversation {
   const { CONVERSATIONS }: Partial<Bindings> = env;
   if (CONVERSATIONS === undefined) throw new ByrefError("not_configured", NOT_CONFIGURED);
   // The namespace is bound to ConversationObject; the platform's type for it does not support Json, which is
   // recursive.
-  return objectIn(
-    env,
-    CONVERSATIONS,
-    JSON.stringify(parts),
-    jurisdiction,
-  ) as unknown as RemoteConversation;
-}
-
-/**
- * The object with this name, in the jurisdiction that `JURISDICTION` names, which is part of its id. `LOCATION_HINT`
- * has an effect only when the object is new. Throws `bad_configuration` if the platform does not support the
- * jurisdiction, so that no data is stored outside of it.
- */
-export function objectIn(
-  env: object,
-  namespace: DurableObjectNamespace,
-  name: string,
-  jurisdiction: string | undefined = settingsOf(env).JURISDICTION,
-): DurableObjectStub {
-  const { LOCATION_HINT: locationHint } = settingsOf(env);
-  let within = namespace;
-  try {
-    // The platform checks the name.
-    if (jurisdiction !== undefined)
-      within = namespace.jurisdiction(jurisdiction as DurableObjectJurisdiction);
-  } catch (error) {
-    const message = `JURISDICTION=${jurisdiction} cannot be kept here: ${messageOf(error)}`;
-    throw new ByrefError("bad_configuration", message);
-  }
-  return within.get(within.idFromName(name), { ...(locationHint && { locationHint }) });
+  const settings = settingsOf(env);
+  const named = objectIn(CONVERSATIONS, JSON.stringify(parts), { settings, ...placement });
+  return named as unknown as RemoteConversation;
 }
 
 export interface ObjectContext {

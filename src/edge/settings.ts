@@ -3,6 +3,7 @@ import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import { toolRules } from "../tool/tool-rules.ts";
 import { isObject } from "../value/json.ts";
+import { JURISDICTIONS, locationHint } from "./placement.ts";
 
 const json = <Schema extends z.ZodType>(schema: Schema) =>
   z
@@ -61,29 +62,6 @@ const origins = z
       error: "must be origins, separated by commas: https://app.example, http://localhost:5173",
     },
   );
-
-/** Where an object is created. Source: Cloudflare's list of location hints. */
-const LOCATIONS = [
-  "wnam",
-  "enam",
-  "sam",
-  "weur",
-  "eeur",
-  "apac",
-  "apac-ne",
-  "apac-se",
-  "oc",
-  "afr",
-  "me",
-] as const satisfies readonly DurableObjectLocationHint[];
-
-/** What an object and its data stay in. Source: Cloudflare's list of jurisdictions. */
-const JURISDICTIONS = [
-  "eu",
-  "us",
-  "fedramp",
-  "fedramp-high",
-] as const satisfies readonly DurableObjectJurisdiction[];
 
 const MCP_NAME = "must be a name of up to 32 letters, digits and _ that begins with a letter";
 
@@ -185,7 +163,7 @@ const settingsSchema = z
     /** Sent by the listener in front, for `AUTH=none`. `npm start` creates one. */
     LOCAL_SECRET: z.string().optional(),
     /** Location of new conversations. Default: near the client that creates them. */
-    LOCATION_HINT: z.enum(LOCATIONS, { error: `must be ${LOCATIONS.join(", ")}` }).optional(),
+    LOCATION_HINT: locationHint.optional(),
     /** The jurisdiction that conversations stay in. After a change, existing conversations are not found. */
     JURISDICTION: z
       .enum(JURISDICTIONS, { error: `must be ${JURISDICTIONS.join(", ")}` })

@@ -17,7 +17,7 @@ export function userScopeOf({ env, state }: ObjectContext, asked: Identity): Use
   if (asked.principal === undefined) return new UserScope();
   return new UserScope(async (write) => {
     const { jurisdiction } = state.id;
-    const object = conversationNamed(env, await userObjectName(asked), jurisdiction);
+    const object = conversationNamed(env, await userObjectName(asked), { jurisdiction });
     return withTimeLimit(limits.replyMs, () => object.userValues(write)).catch((error: unknown) => {
       if (codeOf(error) !== "internal") throw error;
       logFailure(error, placeIn({ state }, "user"));

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { objectIn } from "../../src/edge/conversation-of.ts";
+import { locationHint, objectIn } from "../../src/edge/placement.ts";
+import { readSettings } from "../../src/edge/settings.ts";
 
 /** Records the requested jurisdictions and locations, because local workerd has no jurisdictions and one location. */
 function recording() {
@@ -13,21 +14,19 @@ function recording() {
   return { asked, namespace: namespaceIn() };
 }
 
-it.each<readonly [object, string | undefined, object]>([
+it.each<readonly [object, DurableObjectLocationHint | undefined, object]>([
   [{ JURISDICTION: "eu" }, undefined, { jurisdiction: "eu" }],
-  [{ LOCATION_HINT: "apac-ne" }, undefined, { locationHint: "apac-ne" }],
+  ...locationHint.options.map(
+    (hint) => [{ LOCATION_HINT: hint }, undefined, { locationHint: hint }] as const,
+  ),
+  // The caller's comes first.
   [
     { LOCATION_HINT: "enam", JURISDICTION: "eu" },
-    undefined,
-    { locationHint: "enam", jurisdiction: "eu" },
+    "weur",
+    { locationHint: "weur", jurisdiction: "eu" },
   ],
-  // That of the object that calls comes first: the setting may have changed since.
-  [{ JURISDICTION: "eu" }, "us", { jurisdiction: "us" }],
-])(
-  "with %j and the caller's jurisdiction %s, an object lives in %j",
-  (env, jurisdiction, place) => {
-    const { asked, namespace } = recording();
-    objectIn(env, namespace, "name", jurisdiction);
-    expect(asked).toEqual([{ name: "name", ...place }]);
-  },
-);
+])("with %j and the hint %s, an object lives in %j", (env, hint, place) => {
+  const { asked, namespace } = recording();
+  objectIn(namespace, "name", { settings: readSettings({ ...env }), hint });
+  expect(asked).toEqual([{ name: "name", ...place }]);
+});

@@ -7,6 +7,7 @@ import {
   conversations,
   type Endpoint,
   endpoint,
+  locationQuery,
   logFailure,
   parameters,
   type Support,
@@ -111,6 +112,7 @@ const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
     "POST /conversations/:id/fork",
     {
       summary: "Copies a conversation to a new id",
+      query: { location: locationQuery },
       body: forkBody,
       isBodyOptional: true,
       answers: { 201: { "application/json": made } },
@@ -132,6 +134,7 @@ const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
         ...place,
         import: parameters.text.optional().describe("The import returned for part 1"),
         labels: keepLabels.describe("Trusts the file: its labels and approvals are kept"),
+        location: locationQuery,
       },
       content: file,
       answers: { 201: { "application/json": made }, 202: { "application/json": partTaken } },

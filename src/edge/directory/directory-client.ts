@@ -5,7 +5,9 @@ import { pause } from "../../turn/model/model-failure.ts";
 import type { QuotaService, SpendLimits } from "../../turn/spend/spend.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import type { Bindings } from "../app-env.ts";
-import { nameIn, type ObjectContext, objectIn } from "../conversation-of.ts";
+import { nameIn, type ObjectContext } from "../conversation-of.ts";
+import { objectIn } from "../placement.ts";
+import { settingsOf } from "../settings.ts";
 import type { DirectoryEntry, DirectoryObject, SentEntry } from "./directory.ts";
 import type { ConversationSummary } from "../conversation-data.ts";
 
@@ -34,8 +36,9 @@ export function directoryOf(env: object, tenant: string, jurisdiction?: string) 
   if (DIRECTORY === undefined) return undefined;
   // In its own namespace, so no conversation's name equals a directory's name.
   const name = JSON.stringify([tenant, "directory"]);
+  const named = objectIn(DIRECTORY, name, { settings: settingsOf(env), jurisdiction });
   // The namespace is bound to DirectoryObject; see `conversation-of.ts`.
-  return objectIn(env, DIRECTORY, name, jurisdiction) as unknown as RemoteDirectory;
+  return named as unknown as RemoteDirectory;
 }
 
 /**

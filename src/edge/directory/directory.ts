@@ -193,7 +193,7 @@ export class DirectoryObject extends DurableObject {
     const { id, beforeMs } = one;
     try {
       const { jurisdiction } = this.ctx.id;
-      const conversation = conversationNamed(this.env, [tenant, ...namedBy(id)], jurisdiction);
+      const conversation = conversationNamed(this.env, [tenant, ...namedBy(id)], { jurisdiction });
       await withTimeLimit(limits.silenceMs, () => conversation.deleteBefore(beforeMs));
       return [one];
     } catch (error) {

@@ -110,7 +110,8 @@ const CHANGING: ReadonlySet<string> = new Set(["PUT", "PATCH", "DELETE"]);
 
 /** Throws `bad_request` for a parameter that the endpoint does not have, as for one that is misspelt. */
 function requireNamed({ searchParams }: URL, { query = {} }: Operation): void {
-  const other = [...searchParams.keys()].find((name) => !(name in query));
+  // The Worker reads the location of any conversation.
+  const other = [...searchParams.keys()].find((name) => name !== "location" && !(name in query));
   if (other === undefined) return;
   const names = Object.keys(query).join(", ") || "none";
   throw new ByrefError(

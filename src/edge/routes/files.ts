@@ -10,6 +10,7 @@ import { requireConditions } from "../http/request-headers.ts";
 import { storedType, writing } from "../variables/put-variable.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { conditions, ifRange, pageSize, text } from "../http/parameters.ts";
+import { locationQuery } from "../placement.ts";
 import { file, files } from "../platform/file-page.ts";
 import { filesIn, type R2Files } from "../platform/r2-files.ts";
 import { visibilityQuery } from "./variables.ts";
@@ -59,7 +60,7 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
     "PUT /conversations/:id/files/:path{[^]+}",
     {
       summary: "Saves a file",
-      query: { visibility: visibilityQuery },
+      query: { visibility: visibilityQuery, location: locationQuery },
       headers: guards,
       content: bytes,
       answers: { 200: info, 201: info },

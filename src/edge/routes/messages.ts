@@ -11,6 +11,7 @@ import { bounded } from "../http/read-body.ts";
 import { strictResponse } from "../turns/turn-response.ts";
 import { idempotencyKey, oneOf, pageSize, text } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
+import { locationQuery } from "../placement.ts";
 import {
   approvalBody,
   approvalOf,
@@ -58,6 +59,7 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
     "POST /conversations",
     {
       summary: "Runs a turn with the last message of a useChat body",
+      query: { location: locationQuery },
       headers,
       body: chatBody,
       idIn: (body) => parse(chatBody, body).id,
@@ -70,6 +72,7 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
     "POST /conversations/:id/messages",
     {
       summary: "Runs a turn",
+      query: { location: locationQuery },
       headers,
       body: messageBody,
       answers,

@@ -26,6 +26,7 @@ import {
   wholeNumber,
 } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
+import { locationQuery } from "../placement.ts";
 import { etagOf, guardsIn, metadataEtagOf } from "../variables/etags.ts";
 import { noVariable, serveValue } from "../variables/serve-value.ts";
 import { putValue } from "../variables/put-variable.ts";
@@ -67,6 +68,7 @@ const settings = {
   pin: oneOf(["true", "false"]).optional(),
   visibility: visibilityQuery,
   description: description.optional(),
+  location: locationQuery,
   types: oneOf(["off"]).optional().describe("For CSV: off keeps all cells as text"),
   delimiter: oneOf(["comma", "semicolon", "tab", "pipe", "auto"])
     .optional()

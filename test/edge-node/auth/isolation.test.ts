@@ -8,10 +8,11 @@ import { describe, expect, it } from "vitest";
 function nameOf(tenant: string, id: string): string {
   const names: string[] = [];
   const CONVERSATIONS = { idFromName: (name: string) => names.push(name), get: () => undefined };
-  // All that `conversationOf` may use of a request: the tenant and the bindings.
+  // All that `conversationOf` may use of a request: the tenant, the bindings and the requested location.
   const given = {
     get: () => ({ tenant }),
     env: { CONVERSATIONS },
+    req: { query: () => undefined },
   };
   const context = given as unknown as Context<AppEnv>;
   conversationOf(context, id);

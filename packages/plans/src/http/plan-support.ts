@@ -11,6 +11,7 @@ import {
   type ConversationParts,
   type Endpoint,
   endpoint,
+  locationQuery,
   parameters,
   type PlanSupport,
   requestBodies,
@@ -121,6 +122,7 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
       summary: "Proposes a plan; an error lists all findings",
       query: {
         agent: parameters.text.optional(),
+        location: locationQuery,
         run: z
           .enum(["true", "false"])
           .optional()

@@ -345,7 +345,7 @@ export class Programs implements TenantFeature {
     const { tenant } = asker;
     const parts = conversation === "" ? [tenant, ...conversations.UNUSED] : [tenant, conversation];
     const { jurisdiction } = state.id;
-    const object = conversations.conversationNamed(env, parts, jurisdiction);
+    const object = conversations.conversationNamed(env, parts, json.compact({ jurisdiction }));
     const path = `/conversations/${conversation || "unused"}/programs/${what}`;
     return (await askObject(object, path, { asker, body })) as Answer;
   }

@@ -11,7 +11,7 @@ import {
   endpoint,
   etagOf,
   logFailure,
-  conversations,
+  objectIn,
   parameters,
   placeIn,
   preferred,
@@ -242,9 +242,9 @@ class ConversationTables implements contexts.ConversationQueries {
   }
 
   #connect(namespace: DurableObjectNamespace, authority: Authority): QueryEngine {
-    const { env, state } = this.#context;
-    const name = `${state.id} ${authority}`;
-    const named = conversations.objectIn(env, namespace, name, state.id.jurisdiction);
+    const { settings, state } = this.#context;
+    const { jurisdiction } = state.id;
+    const named = objectIn(namespace, `${state.id} ${authority}`, { settings, jurisdiction });
     // The namespace is bound to TablesObject; see `conversation-of.ts`.
     return named as unknown as QueryEngine;
   }
