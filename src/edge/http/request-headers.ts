@@ -27,8 +27,13 @@ export function requireConditions(
     throw preconditionFailed("If-None-Match rules out", currentEtag);
 }
 
+/** True if the reader has the representation with this etag already, so a 304 suffices. */
+export function isNotModified({ "If-None-Match": known }: Conditions, etag: string): boolean {
+  return known !== undefined && names(known, etag);
+}
+
 /** Ours are never weak, but a proxy that compresses sends them so (Cloudflare, nginx): they name the same state. */
-export function names(etags: Etags, current: string | undefined): boolean {
+function names(etags: Etags, current: string | undefined): boolean {
   if (current === undefined) return false;
   return etags === "*" || etags.some((etag) => etag.replace(/^W\//, "") === current);
 }
@@ -47,15 +52,20 @@ function preconditionFailed(which: string, etag: string | undefined): ByrefError
  */
 export function etagsIn(header: string, value: string): Etags {
   if (value.trim() === "*") return "*";
-  const etags = LIST.test(value) ? value.match(ETAG) : null;
-  if (etags !== null) return etags;
-  const message = `${header} is not readable: send * or quoted etags, e.g. "1-a", W/"2-b".`;
-  throw new ByrefError("bad_request", message, { header });
+  const [start = ""] = LIST_START.exec(value) ?? [];
+  const etags = start.match(ETAG);
+  const isRead = start.length === value.length;
+  if (isRead && etags !== null) return etags;
+  const at = isRead ? 0 : start.length;
+  const message = `${header} is not readable at character ${at}: send * or quoted etags, e.g. "1-a", W/"2-b".`;
+  throw new ByrefError("bad_request", message, { header, at });
 }
 
 const ETAG = /(?:W\/)?"[!#-~\u0080-\uffff]*"/g;
-/** Elements may be empty, as the RFC says. */
-const LIST = new RegExp(`^[\\t ,]*${ETAG.source}(?:[\\t ]*,[\\t ,]*${ETAG.source})*[\\t ,]*$`);
+/** What is readable of a list. Elements may be empty, as the RFC says. */
+const LIST_START = new RegExp(
+  `^[\\t ,]*(?:${ETAG.source}(?:[\\t ]*,[\\t ,]*${ETAG.source})*[\\t ,]*)?`,
+);
 
 /**
  * Parses a `Range` header for a value of `size` bytes (RFC 9110, 14.1.2). A range is never empty. "whole": respond 200 with the whole
@@ -78,6 +88,20 @@ export function byteRangeIn(
   if (last !== "" && Number(last) < from) return "whole";
   if (from >= size) return "unsatisfiable";
   return { from, to: last === "" ? size : Math.min(Number(last) + 1, size) };
+}
+
+/** The `Content-Range` of a 206, or of a 416 with the size. */
+export function contentRange(range: Bounds | "unsatisfiable", size: number): string {
+  if (range === "unsatisfiable") return `bytes */${size}`;
+  return `bytes ${range.from}-${range.to - 1}/${size}`;
+}
+
+/**
+ * True if `Range` applies, given `If-Range`; otherwise the response is the whole value. Only the current,
+ * strong etag guarantees that the parts fit together; a date never does.
+ */
+export function appliesRange(ifRange: string | null, etag: string): boolean {
+  return ifRange === null || (etag.startsWith('"') && ifRange === etag);
 }
 
 /**

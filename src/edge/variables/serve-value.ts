@@ -11,9 +11,11 @@ import { isJsonArray, type Json, type JsonArray, parsedJson } from "../../value/
 import { parseMediaType } from "../../value/media-type.ts";
 import { type Bounds, formatPath, type Path } from "../../value/path.ts";
 import {
+  appliesRange,
   byteRangeIn,
   type Conditions,
-  names,
+  contentRange,
+  isNotModified,
   preferred,
   requireConditions,
 } from "../http/request-headers.ts";
@@ -39,7 +41,7 @@ export async function serveValue(
   { store, csv }: Source,
   info: VariableInfo,
   part: Part,
-  { request, ...conditions }: Conditional,
+  { request: { method, headers }, ...conditions }: Conditional,
 ): Promise<Response> {
   const { path = [], offset = 0, limit = info.bytes } = part;
   const isPart = path.length > 0 || part.offset !== undefined || part.limit !== undefined;
@@ -52,12 +54,13 @@ export async function serveValue(
   // An array can be served as CSV, too.
   const isCsv = offers.some((offer) => essenceOf(offer) === csv?.mediaType);
   const addsCsv = csv !== undefined && !isCsv && offers.includes(RECORDS_TYPE);
-  const served = chosen(request.headers, info, addsCsv ? [...offers, csv.mediaType] : offers);
+  const served = chosen(headers, info, addsCsv ? [...offers, csv.mediaType] : offers);
   const unchanged = notModified(conditions, served);
   if (unchanged !== undefined) return unchanged;
   const isAsStored = value === undefined && served.mediaType === info.mediaType;
   const asCsv = isAsStored || served.mediaType !== csv?.mediaType ? undefined : csv;
   if (value !== undefined) return respond(await bodyFor(value, served, asCsv), served);
+  if (method === "HEAD" && asCsv === undefined) return headOf(served, isAsStored && !isPart);
   const open = store.open(info.name);
   if (open === undefined) throw noVariable(info.name);
   const { lines, close } = open;
@@ -71,7 +74,7 @@ export async function serveValue(
       const to = Math.min(from + limit, info.bytes);
       return respond(await bodyOf(open, { from, to }), served);
     }
-    if (isAsStored) return await serveBytes(open, served, request);
+    if (isAsStored) return await serveBytes(open, served, headers);
     if (info.type === "string") return respond(await bodyFrom(jsonStringOf(open), close), served);
   } catch (error) {
     close();
@@ -96,9 +99,19 @@ export interface StoredBytes extends Pick<OpenValue, "read" | "close"> {
 export async function serveStored(
   open: StoredBytes,
   served: Served,
-  { request, ...conditions }: Conditional,
+  { request: { method, headers }, ...conditions }: Conditional,
 ): Promise<Response> {
-  return notModified(conditions, served) ?? serveBytes(open, served, request);
+  const unchanged = notModified(conditions, served);
+  if (unchanged !== undefined || method === "HEAD") open.close();
+  if (method === "HEAD") return unchanged ?? headOf(served, true);
+  return unchanged ?? serveBytes(open, served, headers);
+}
+
+/** The answer to HEAD: reads nothing, and has no range, which only GET has. */
+function headOf(served: Served, hasRanges: boolean): Response {
+  const response = respond(null, served);
+  if (hasRanges) response.headers.set("accept-ranges", "bytes");
+  return response;
 }
 
 /** The media types that a value can be served as, the default first. */
@@ -133,7 +146,7 @@ function chosen(headers: Headers, info: VariableInfo, offers: Offers): Served {
 /** The 304 for a reader that has this representation. Throws `precondition_failed`. */
 function notModified(conditions: Conditions, { etag }: Served): Response | undefined {
   requireConditions({ "If-Match": conditions["If-Match"] }, etag);
-  if (!names(conditions["If-None-Match"] ?? [], etag)) return undefined;
+  if (!isNotModified(conditions, etag)) return undefined;
   return new Response(null, { status: 304, headers: { ...CACHING, etag } });
 }
 
@@ -173,17 +186,10 @@ export function written(value: Json, mediaType: string): string {
   return value.map((record) => `${JSON.stringify(record)}\n`).join("");
 }
 
-/**
- * Serves the stored bytes, or the part of them that `Range` selects. Only GET has a range, and with `If-Range` only the
- * current etag guarantees that the parts fit together; a date never does.
- */
-async function serveBytes(
-  open: StoredBytes,
-  served: Served,
-  { method, headers }: Request,
-): Promise<Response> {
+/** Serves the stored bytes, or the part of them that `Range` selects. */
+async function serveBytes(open: StoredBytes, served: Served, headers: Headers): Promise<Response> {
   const size = open.info.bytes;
-  const applies = method === "GET" && [null, served.etag].includes(headers.get("if-range"));
+  const applies = appliesRange(headers.get("if-range"), served.etag);
   const requested = applies ? byteRangeIn(headers.get("range"), size) : "whole";
   const isWhole = requested === "whole";
   if (requested === "unsatisfiable") {
@@ -191,16 +197,12 @@ async function serveBytes(
     const message = `The value has ${size} bytes; the range is outside of it.`;
     const response = problemOf("range_not_satisfiable", message, { size });
     // As the RFC requires.
-    response.headers.set("content-range", `bytes */${size}`);
+    response.headers.set("content-range", contentRange("unsatisfiable", size));
     return response;
   }
   const range = isWhole ? { from: 0, to: size } : requested;
   const body = await bodyOf(open, range);
-  const response = respond(
-    body,
-    served,
-    isWhole ? undefined : `bytes ${range.from}-${range.to - 1}/${size}`,
-  );
+  const response = respond(body, served, isWhole ? undefined : contentRange(range, size));
   response.headers.set("accept-ranges", "bytes");
   return response;
 }
@@ -281,7 +283,7 @@ const CACHING = { "cache-control": "private, no-cache", vary: "accept" };
  * The response. Its headers prevent a stored value from running as a script on this origin, whatever its
  * content and type.
  */
-function respond(body: Body, { mediaType, etag }: Served, range?: string): Response {
+function respond(body: Body | null, { mediaType, etag }: Served, range?: string): Response {
   const { essence, text } = parseMediaType(mediaType) ?? BYTES;
   const headers = new Headers({
     ...CACHING,
