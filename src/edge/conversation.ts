@@ -111,10 +111,7 @@ async function onAlarm({ context, turns }: ConversationParts): Promise<void> {
   try {
     await deletion.whenDone();
     turns.recover();
-    // The platform keeps the object meanwhile, and wakes it if its process ends.
-    const done = new AbortController();
-    await Promise.race([queue.idle(), pause(MAX_WATCH_MS, done.signal)]);
-    done.abort();
+    await watchTurns(context);
     const pauseMs = await sweepDue(context);
     // Work that is due already waits for a running turn.
     await arm(Math.max(context.data?.dueMs ?? Infinity, Date.now() + pauseMs));
@@ -122,6 +119,17 @@ async function onAlarm({ context, turns }: ConversationParts): Promise<void> {
     const log = (failure: unknown) => void logFailure(failure, placeIn(context, "alarm"));
     log(error);
     await arm(Date.now() + ALARM_RETRY_MS).catch(log);
+  }
+}
+
+/** Waits for running turns: the platform keeps the object meanwhile, and wakes it if its process ends. */
+async function watchTurns({ queue, data }: ConversationContext): Promise<void> {
+  const untilMs = Date.now() + MAX_WATCH_MS;
+  while (queue.isRunning && Date.now() < untilMs) {
+    const done = new AbortController();
+    await Promise.race([queue.idle(), pause(TICK_MS, done.signal)]);
+    done.abort();
+    data?.store.evictDue(Date.now(), EVICTIONS_PER_ALARM);
   }
 }
 
@@ -144,6 +152,7 @@ async function sweepDue(context: ConversationContext): Promise<number> {
 
 /** The platform ends an alarm after 15 minutes. */
 const MAX_WATCH_MS = 840_000;
+const TICK_MS = 20_000;
 
 /** Evictions in one pass of the alarm; the next pass follows at once and evicts the rest. */
 const EVICTIONS_PER_ALARM = 500;

@@ -117,7 +117,6 @@ const anyCall: fc.Arbitrary<Call> = fc.oneof(
   callsOf("run_code", {
     code,
     variables: fc.constantFrom(["patients", "note"], ["patients", "note", "key"]),
-    outputs: fc.constantFrom<string[]>([], ["kept"], ["kept", "list"]),
   }),
   callsOf(
     "set_variable",
