@@ -416,18 +416,6 @@ function footnoteIsOpen(output: string): boolean {
   });
 }
 
-/** HTML's names for positions in a tag. "unending" is inside quotes that may never close. */
-type Place =
-  | "name"
-  | "before attribute"
-  | "attribute"
-  | "before value"
-  | "value"
-  | '"'
-  | "'"
-  | "comment"
-  | "unending";
-
 function isRawAfter(before: string): boolean {
   const raw = /<(?:pre|textarea|code|kbd)[^a-z\x80-\uffff]/i;
   return /<[!?]/.test(before) || raw.test(before.replaceAll("\\", ""));
@@ -449,69 +437,46 @@ function isAtBlockStart(before: string): boolean {
   return blockStarts(before).some((start) => /^[ \t\f>*+|0-9.)-]*$/.test(before.slice(start)));
 }
 
-/** Returns the place after one more character; undefined after the end of the tag. */
-function nextPlace(place: Place, character: string): Place | undefined {
-  const isBlank = /[ \t\f\r\n]/.test(character);
-  if (place === "unending") return place;
-  if (place === '"' || place === "'") return character === place ? "before attribute" : place;
-  if (character === ">") return undefined;
-  if (place === "comment") return place;
-  if (place === "value") return isBlank ? "before attribute" : place;
-  if (place === "before value") {
-    if (isBlank) return place;
-    return character === '"' || character === "'" ? character : "value";
-  }
-  if (character === "/") return "before attribute";
-  if (place === "name") return isBlank ? "before attribute" : place;
-  if (isBlank) return place;
-  return character === "=" && place === "attribute" ? "before value" : "attribute";
+/** A tag whose values end where HTML ends them, if its text is one: it has quotes around values only. */
+function isWholeTag(tag: string): boolean {
+  const value = /"[^"<]*"|'[^'<]*'|[^\s"'<>=`]+(?=[\s>])/;
+  const attribute = new RegExp(`[\\s/]+[^\\s/<>"'=]+(?:\\s*=\\s*(?:${value.source}))?`);
+  const whole = new RegExp(`^<[a-z][^\\s/<>"']*(?:${attribute.source})*[\\s/]*>$`, "i");
+  return tag.length <= 512 && whole.test(tag.replaceAll(/\r\n?/g, "\n"));
 }
 
-/** Returns the places that the output's end may have in a tag that opens at `start`. */
-function placesInTag(output: string, start: number): Set<Place> {
-  let places = new Set<Place>([/[!?]/.test(output.charAt(start + 1)) ? "comment" : "name"]);
-  for (let position = start + 2; position < output.length; position += 1) {
+/** True if a tag that begins at `start` is open at the output's end. */
+function isOpenFrom(output: string, start: number): boolean {
+  let [isOpen, isUnending, hasQuotes] = [true, false, false];
+  const isAlone = mayBeTag(output, start);
+  const first = output.indexOf(">", start) + 1;
+  for (
+    let position = start + 1;
+    position < output.length && (isOpen || isUnending);
+    position += 1
+  ) {
     const [before, character] = [output.slice(0, position), output.charAt(position)];
-    if (output.slice(0, position + 1).endsWith("\r\n")) continue;
-    if (character === ">" && isNestedAfter(before) && isAtBlockStart(before)) continue;
-    const next = new Set<Place>();
-    for (const place of isLineBreak(character) ? withUnending(places, before, character) : places) {
-      const to = nextPlace(place, character);
-      if (to !== undefined) next.add(to);
-      else if (isWrittenOtherwise(output.slice(start, position + 1), before)) next.add("unending");
+    if (/["'\\`]/.test(character)) hasQuotes = true;
+    const isSecondHalf = character === "\n" && before.endsWith("\r");
+    if (isLineBreak(character) && !isSecondHalf) {
+      const isEmpty = hasEmptyLine(before.slice(-2) + character);
+      const isRaw = isRawAfter(before + character);
+      const endsBlock = isRaw || (isHtmlAfter(before) && (isEmpty || isNestedAfter(before)));
+      if (endsBlock && isOpen && hasQuotes) isUnending = true;
+      if (isEmpty && !isRaw) isOpen = false;
     }
-    places = isLineBreak(character) ? behindLine(next, before + character) : next;
+    if (character !== ">" || (isNestedAfter(before) && isAtBlockStart(before))) continue;
+    const tag = output.slice(start, position + 1);
+    const isTag = isPlainTag(tag) || (!isRawAfter(before) && isWholeTag(tag));
+    if (!hasQuotes || (isAlone && position + 1 === first && isTag)) isOpen = false;
   }
-  return places;
-}
-
-/** In raw text, a renderer may escape the quotes of text that may not be a tag. */
-function isWrittenOtherwise(tag: string, before: string): boolean {
-  if (!isRawAfter(before) || !/["'\\`]/.test(tag)) return false;
-  return !isPlainTag(tag) || !mayBeTag(before, before.length + 1 - tag.length);
-}
-
-/** A line break may end the block; then the quote that would close a value is escaped. */
-function withUnending(places: Set<Place>, before: string, character: string): Set<Place> {
-  const isEmpty = hasEmptyLine(before.slice(-2) + character);
-  const endsBlock =
-    isRawAfter(before + character) || (isHtmlAfter(before) && (isEmpty || isNestedAfter(before)));
-  const isQuoted = places.has('"') || places.has("'");
-  return endsBlock && isQuoted ? new Set([...places, "unending" as const]) : places;
-}
-
-function behindLine(places: Set<Place>, before: string): Set<Place> {
-  if (!hasEmptyLine(before.slice(-3)) || !/[\r\n]$/.test(before) || isRawAfter(before))
-    return places;
-  return new Set([...places].filter((place) => place === "unending"));
+  return isOpen || isUnending;
 }
 
 function tagIsOpen(output: string): boolean {
   // A script or style may make a URL of anything that follows.
   if (/<(?:script|style)[^a-z\x80-\uffff]/i.test(output.replaceAll("\\", ""))) return true;
-  return [...output.matchAll(/<(?=[A-Za-z/!?])/g)].some(
-    ({ index }) => placesInTag(output, index).size > 0,
-  );
+  return [...output.matchAll(/<(?=[A-Za-z/!?])/g)].some(({ index }) => isOpenFrom(output, index));
 }
 
 function urlIsOpen(output: string): boolean {
