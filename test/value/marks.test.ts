@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { type Mark, spanOf } from "../../src/value/marks.ts";
+import { type Mark, marksOfElements, spanOf } from "../../src/value/marks.ts";
+import { parseElements } from "../../src/value/records-text.ts";
 
 it("the span of a range is the smallest that contains the range, for any marks", () => {
   const gaps = fc.tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 9 }));
@@ -22,4 +23,17 @@ it("the span of a range is the smallest that contains the range, for any marks",
     expect(span).toEqual({ fromByte, toByte, firstCount });
   });
   fc.assert(property, { numRuns: 500 });
+});
+
+it("the elements between two marks of an array are those of the whole array", () => {
+  const odd = ["],", '"', "\\", "[{é😀", { "}": [1, { b: [] }] }, [[], [2]], null, -1];
+  const values = Array.from({ length: 60_000 }, (_, at) => odd[at % odd.length] ?? null);
+  const bytes = new TextEncoder().encode(JSON.stringify(values, null, 1));
+  const marks = marksOfElements(bytes);
+  expect(marks.length).toBeGreaterThan(2);
+  for (const [at, [byte, count]] of marks.entries()) {
+    const [end, next] = marks[at + 1] ?? [bytes.length, values.length];
+    const part = parseElements(new TextDecoder().decode(bytes.subarray(byte, end)));
+    expect(part).toEqual(values.slice(count, next));
+  }
 });

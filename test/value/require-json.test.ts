@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
-import { requireJson } from "../../src/value/require-json.ts";
+import { requireFewContainers, requireJson } from "../../src/value/require-json.ts";
 import { slow } from "../support/slow.ts";
 
 function nested(levels: number): Json {
@@ -28,9 +28,13 @@ describe("a value to be saved", () => {
   it("can have the maximum number of arrays and objects, but no more", slow, () => {
     const arrays = (count: number): Json => Array.from({ length: count - 1 }, () => []);
     expect(() => requireJson(arrays(limits.maxContainers))).not.toThrow();
-    expect(() => requireJson(arrays(limits.maxContainers + 1))).toThrow(
-      withCode("limit_exceeded", { limit: "maxContainers" }),
-    );
+    const refused = withCode("limit_exceeded", { limit: "maxContainers" });
+    expect(() => requireJson(arrays(limits.maxContainers + 1))).toThrow(refused);
+    // In its text, where brackets in strings are none.
+    const text = (last: string) =>
+      `["[[{", "\\"[",${"{},".repeat(limits.maxContainers - 2)}${last}]`;
+    expect(() => requireFewContainers(text("[]"))).not.toThrow();
+    expect(() => requireFewContainers(text("[[]]"))).toThrow(refused);
   });
 
   it.each([[Infinity], [[-Infinity]], [{ a: [Number.NaN] }]])(
