@@ -54,13 +54,6 @@ it("a JSON value is made from the own fields of class instances and objects with
   expect(toJson([new Point(), bare]).value).toEqual([{ x: 1 }, { y: 2 }]);
 });
 
-it("a copy shares no object with the original, at any depth", () => {
-  const given = { a: [{ b: 1 }] };
-  const copy = toJson(given).value as typeof given;
-  expect(copy).toEqual(given);
-  expect(copy.a === given.a || copy.a[0] === given.a[0]).toBe(false);
-});
-
 const day = new Date(Date.UTC(2025, 0, 2, 3, 4, 5, 6));
 
 describe("a conversion", () => {
@@ -82,14 +75,6 @@ describe("a conversion", () => {
   ])("accepts %s, alone and nested, with a note", (_name, [value, converted], note) => {
     expect(toJson(value)).toEqual({ value: converted, notes: [note] });
     expect(toJson({ a: [value] })).toEqual({ value: { a: [converted] }, notes: [note] });
-  });
-
-  it("is noted once per kind, in order of appearance", () => {
-    expect(toJson([1n, day, 2n, new Set([3n, day])]).notes).toEqual([
-      "BigInts became strings.",
-      "Dates became ISO strings.",
-      SETS,
-    ]);
   });
 
   it.each<[string, given: unknown, json: string, ...notes: string[]]>([
@@ -208,17 +193,12 @@ describe("bounds", () => {
     ["Maps", (inner) => new Map([["inner", inner]])],
     ["Sets", (inner) => new Set([inner])],
   ])("200 nested %s are accepted, 201 are refused", (_name, wrap) => {
-    for (const levels of [limits.maxDepth - 1, limits.maxDepth]) {
-      expect(JSON.stringify(toJson(nested(levels, wrap)).value)).toContain("null");
-    }
+    expect(JSON.stringify(toJson(nested(limits.maxDepth, wrap)).value)).toContain("null");
+    expect(codeOfRefusal(nested(100_000, wrap))).toBe("limit_exceeded");
     expect(refusalOf(nested(limits.maxDepth + 1, wrap))).toMatchObject({
       code: "limit_exceeded",
       details: { limit: "maxDepth", maximum: limits.maxDepth, actual: limits.maxDepth + 1 },
     });
-  });
-
-  it("100,000 levels hit the limit, not the stack", () => {
-    expect(codeOfRefusal(nested(100_000, (inner) => [inner]))).toBe("limit_exceeded");
   });
 
   it("a text with 16 MiB of JSON is accepted, a longer one is refused", () => {
@@ -230,13 +210,6 @@ describe("bounds", () => {
       code: "limit_exceeded",
       details: { limit: "maxJsonBytes", maximum: limits.maxJsonBytes },
     });
-  });
-
-  it("many small parts are added up, including keys", () => {
-    const text = "x".repeat(1_048_576);
-    expect(toJson(Array.from({ length: 15 }, () => text)).value).toHaveLength(15);
-    expect(codeOfRefusal(Array.from({ length: 16 }, () => text))).toBe("limit_exceeded");
-    expect(codeOfRefusal(Array.from({ length: 16 }, () => ({ [text]: 1 })))).toBe("limit_exceeded");
   });
 
   it("a few objects that expand to 2^60 texts hit the limit before they fill the memory", () => {
