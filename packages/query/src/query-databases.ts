@@ -359,17 +359,17 @@ function cellOf(value: Json): Json {
 }
 
 /**
- * Makes names distinct: SQL ignores case in names, so a name that already exists gets a number. A statement cannot
- * contain NUL.
+ * Makes names distinct: SQL ignores the case of ASCII letters, so a name that already exists gets a number, as do those
+ * that SQLite takes for values and renames. A statement cannot contain NUL.
  */
 function distinctNames(names: readonly string[]): readonly string[] {
-  const taken = new Set<string>();
+  const taken = new Set(["true", "false"]);
+  const sqlName = (name: string) => name.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase());
   return names.map((key) => {
     const name = key.replaceAll("\0", "\ufffd");
     let distinct = name;
-    for (let number = 2; taken.has(distinct.toLowerCase()); number++)
-      distinct = `${name}_${number}`;
-    taken.add(distinct.toLowerCase());
+    for (let number = 2; taken.has(sqlName(distinct)); number++) distinct = `${name}_${number}`;
+    taken.add(sqlName(distinct));
     return distinct;
   });
 }

@@ -326,7 +326,7 @@ class Run {
     for (const [key, column] of renamed) {
       if (!usesAllColumns && !names.includes(key.toLowerCase())) continue;
       const is = `${identifier(column)} has the values of the key ${identifier(key)}`;
-      said.push(`${is}: for SQL, names with other capitals are one name.`);
+      said.push(`${is}, whose name SQL takes for another.`);
     }
     return [...said, ...this.#numberNotes(records)];
   }
