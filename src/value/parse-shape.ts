@@ -9,8 +9,8 @@ type Kind =
   | "boolean"
   | "null"
   | { readonly elements: Shape }
-  /** `isOpen`: there may be other keys. */
-  | { readonly keys: readonly ShapeKey[]; readonly isOpen: boolean };
+  /** There may be other keys. */
+  | { readonly keys: readonly ShapeKey[] };
 
 export interface ShapeKey {
   readonly key: string;
@@ -73,17 +73,14 @@ class ShapeReader {
 
   #object(): Shape {
     const keys: ShapeKey[] = [];
-    let isOpen = false;
     for (; !this.#takes("}"); this.#takes(",")) {
-      if (this.#takes("…")) isOpen = true;
-      else {
-        const key = keyIn(this.#tokens.pop());
-        const isOptional = this.#takes("?");
-        this.#require(":");
-        keys.push({ key, isOptional, shape: this.union() });
-      }
+      if (this.#takes("…")) continue;
+      const key = keyIn(this.#tokens.pop());
+      const isOptional = this.#takes("?");
+      this.#require(":");
+      keys.push({ key, isOptional, shape: this.union() });
     }
-    return [{ keys, isOpen }];
+    return [{ keys }];
   }
 
   #takes(token: string): boolean {

@@ -6,9 +6,6 @@ import { type ExpandOptions, expandText } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 import { resolveReferences } from "../../src/reference/resolve.ts";
-import type { Json } from "../../src/value/json.ts";
-import { formatPath, type Path } from "../../src/value/path.ts";
-import { toJson } from "../../src/value/to-json.ts";
 import { answerText, fixedVariables, variableSet } from "../support/reference-grammar.ts";
 import { embedOracle, expandOracle } from "../support/reference-oracle.ts";
 import { expanded, streamed } from "../support/streamed.ts";
@@ -89,33 +86,6 @@ describe("an answer", () => {
         expect(expand(plain(text), lookup, options)).toBe(plain(text));
       }),
     );
-  });
-});
-
-describe("a value", () => {
-  /** Yields every part of a value with its path. */
-  function* placesOf(value: Json, path: Path = []): Generator<{ path: Path; value: Json }> {
-    yield { path, value };
-    if (typeof value !== "object" || value === null) return;
-    for (const [key, inner] of Object.entries(value)) {
-      const segment = Array.isArray(value) ? { index: Number(key) } : { key };
-      yield* placesOf(inner, [...path, segment]);
-    }
-  }
-
-  const saved = fc
-    .jsonValue({ stringUnit: "grapheme", maxDepth: 4 })
-    .filter((value) => !JSON.stringify(value).match(/\\[nr]/))
-    .map((value) => toJson(value).value);
-
-  it("equals what each of its references resolves to once saved", async () => {
-    const property = fc.asyncProperty(saved, async (value) => {
-      const places = [...placesOf(value)].slice(0, limits.maxItems);
-      const written = places.map(({ path }) => `\${saved${formatPath(path)}}`);
-      const { value: read } = await resolveReferences(written, lookupIn({ saved: value }));
-      expect(read).toEqual(places.map((place) => place.value));
-    });
-    await fc.assert(property);
   });
 });
 

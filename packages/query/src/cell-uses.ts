@@ -178,7 +178,7 @@ class ProgramReader {
     }
   }
 
-  #aggregate(opcode: string, { p1, p2, p3, p4 }: Operands): void {
+  #aggregate(opcode: string, { p2, p3, p4 }: Omit<Operands, "p1">): void {
     if (opcode === "AggFinal" || opcode === "AggValue") return;
     const { name, count } = signatureOf(p4);
     const isExtreme = (name === "min" || name === "max") && count === 1;

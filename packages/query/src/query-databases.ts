@@ -76,30 +76,19 @@ export class QueryDatabases {
   }
 
   /**
-   * Calls `purge` in the transaction of a change after which a copy may be where it must not be, or is of no use.
+   * Calls `onStale` in the transaction of a change after which a copy may be where it must not be, or is of no use.
    * No statement reads such a copy in any case, because `run` deletes it first.
    */
-  watch(store: Pick<VariableStore, "observe">, purge: () => void): void {
+  watch(store: Pick<VariableStore, "observe">, onStale: () => void): void {
     store.observe(({ kind, info }) => {
       const isGone = kind === "deleted" || kind === "evicted";
-      if (isGone || (info.version > 1 && authorityOf(info) !== "trusted")) purge();
+      if (isGone || (info.version > 1 && authorityOf(info) !== "trusted")) onStale();
     });
   }
 
-  /** True if one of these databases may have copies that are not current. */
-  isStale(authorities: Iterable<Authority>): boolean {
-    return Array.from(authorities).some((one) => this.#database(one).isStale);
-  }
-
-  /** Deletes the copies that are not current. Default: in the databases that this instance has used. */
-  async purge(authorities: Iterable<Authority> = this.#opened.keys()): Promise<void> {
-    await Promise.all(Array.from(authorities, (one) => this.#database(one).purge()));
-  }
-
-  /** Deletes all copies. */
-  async clear(): Promise<void> {
-    this.#opened.clear();
-    await Promise.all(AUTHORITIES.map((one) => this.#open(one).keep([])));
+  /** Deletes all copies. Default: in the databases that this instance has used. */
+  async clear(authorities: Iterable<Authority> = this.#opened.keys()): Promise<void> {
+    await Promise.all(Array.from(authorities, (one) => this.#database(one).clear()));
   }
 
   #database(authority: Authority): OpenedDatabase {
@@ -121,8 +110,6 @@ class OpenedDatabase {
   readonly #keepsOthers: boolean;
   /** The tables that may be in it, by key. */
   #kept: ReadonlyMap<string, TableSource> = new Map();
-  /** False if it may have other tables, too. */
-  #isKnown = false;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(engine: QueryEngine, keepsOthers: boolean) {
@@ -136,19 +123,9 @@ class OpenedDatabase {
     return answer;
   }
 
-  /** True if it may have tables that are not current. */
-  get isStale(): boolean {
-    return !this.#isKnown || [...this.#kept.values()].some((table) => !table.isCurrent());
-  }
-
-  async purge(): Promise<void> {
-    if (!this.isStale) return;
-    const before = this.#kept;
-    const current = new Map([...before].filter(([, table]) => table.isCurrent()));
-    await this.#engine.keep([...current.keys()]);
-    if (this.#kept !== before) return;
-    this.#kept = current;
-    this.#isKnown = true;
+  async clear(): Promise<void> {
+    this.#kept = new Map();
+    await this.#engine.keep([]);
   }
 
   async #answer(
@@ -162,9 +139,7 @@ class OpenedDatabase {
           this.#keepsOthers && table.isCurrent() && !tables.some((one) => one.key === key),
       );
       this.#kept = new Map([...others, ...own]);
-      this.#isKnown = false;
       const answer = await this.#engine.run({ ...query, kept: others.map(([key]) => key) });
-      this.#isKnown = true;
       if (answer.kind === "missing") {
         const missing = tables.filter(({ key }) => answer.keys.includes(key));
         for (const table of missing) await loadTable(this.#engine, table);
