@@ -9,8 +9,8 @@ type Kind =
   | "boolean"
   | "null"
   | { readonly elements: Shape }
-  /** There may be other keys. */
-  | { readonly keys: readonly ShapeKey[] };
+  /** `isOpen`: there may be other keys. */
+  | { readonly keys: readonly ShapeKey[]; readonly isOpen: boolean };
 
 export interface ShapeKey {
   readonly key: string;
@@ -73,14 +73,17 @@ class ShapeReader {
 
   #object(): Shape {
     const keys: ShapeKey[] = [];
+    let isOpen = false;
     for (; !this.#takes("}"); this.#takes(",")) {
-      if (this.#takes("…")) continue;
-      const key = keyIn(this.#tokens.pop());
-      const isOptional = this.#takes("?");
-      this.#require(":");
-      keys.push({ key, isOptional, shape: this.union() });
+      if (this.#takes("…")) isOpen = true;
+      else {
+        const key = keyIn(this.#tokens.pop());
+        const isOptional = this.#takes("?");
+        this.#require(":");
+        keys.push({ key, isOptional, shape: this.union() });
+      }
     }
-    return [{ keys }];
+    return [{ keys, isOpen }];
   }
 
   #takes(token: string): boolean {

@@ -116,7 +116,7 @@ class ProgramReader {
       this.#use("numbers", p1);
     else if (opcode === "IsNull" || opcode === "NotNull") this.#use("nulls", p1);
     else if (opcode === "Function" || opcode === "PureFunc") this.#call(p4, p2, p3);
-    else if (opcode.startsWith("Agg")) this.#aggregate(opcode, { p1, p2, p3, p4 });
+    else if (opcode.startsWith("Agg")) this.#aggregate(opcode, { p2, p3, p4 });
     else this.#readRows(opcode, { p1, p2, p3, p4 });
   }
 
