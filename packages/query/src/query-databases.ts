@@ -1,5 +1,6 @@
 import { type Bound, ByrefError, requireAtMost } from "../../../src/errors.ts";
 import {
+  distinctNames,
   encoding,
   json,
   requireWellFormed,
@@ -280,7 +281,9 @@ async function writeTable(
   function shape(): TableShape {
     const first = [...omitted].slice(0, MAX_NAMED);
     const keys = [...columns.keys()];
-    const names = distinctNames(keys);
+    // A statement cannot contain NUL.
+    const written = keys.map((one) => one.replaceAll("\0", "\ufffd"));
+    const names = distinctNames(written, sqlName, RESERVED);
     const renamed = keys.flatMap((one, at) => {
       const column = names[at] ?? one;
       return column.length > one.length ? [[one, column] as const] : [];
@@ -333,21 +336,13 @@ function cellOf(value: Json): Json {
   return isWhole && BigInt.asIntN(64, BigInt(digits)) === BigInt(digits) ? value : digits;
 }
 
-/**
- * Makes names distinct: SQL ignores the case of ASCII letters, so a name that already exists gets a number, as do those
- * that SQLite takes for values and renames. A statement cannot contain NUL.
- */
-function distinctNames(names: readonly string[]): readonly string[] {
-  const taken = new Set(["true", "false"]);
-  const sqlName = (name: string) => name.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase());
-  return names.map((key) => {
-    const name = key.replaceAll("\0", "\ufffd");
-    let distinct = name;
-    for (let number = 2; taken.has(sqlName(distinct)); number++) distinct = `${name}_${number}`;
-    taken.add(sqlName(distinct));
-    return distinct;
-  });
+/** A name as SQL compares it: it ignores the case of ASCII letters. */
+function sqlName(name: string): string {
+  return name.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase());
 }
+
+/** Names that SQLite takes for values: it would give the columns others. */
+const RESERVED = ["true", "false"];
 
 /** True for a text with half of a character, and for JSON with the escape of one. */
 export function mayHaveHalf(text: string): boolean {
