@@ -1,4 +1,5 @@
 import { ByrefError, requireAtMost } from "../errors.ts";
+import * as limits from "../limits.ts";
 import * as ascii from "./ascii.ts";
 import { isJsonArray, isScalar, type Json, type JsonScalar } from "./json.ts";
 
@@ -24,6 +25,7 @@ export function requireJson(value: Json, around = 0): void {
  * ones take many times the memory of their text. Cost: linear.
  */
 export function requireFewContainers(json: string): void {
+  if (json.length <= limits.maxContainers) return;
   let containers = 0;
   for (let at = 0; at < json.length; at++) {
     const code = json.charCodeAt(at);

@@ -22,16 +22,6 @@ it("a text is a whole reference only without anything beside it", () => {
 
 describe("alternatives", () => {
   const alternatives = (text: string) => dagger.alternatives?.(text);
-  const operand = (name: string) => ({ source: `†${name}`, reference: { name, path: [] } });
-
-  it("are references between operators of one kind, with or without spaces", () => {
-    const operands = [operand("a"), operand("b"), operand("c")];
-    for (const text of ["†a||†b||†c", "†a || †b\t||\t†c"]) {
-      expect(alternatives(text)).toEqual({ operator: "first", operands });
-    }
-    expect(alternatives("†a && †b&&†c")).toEqual({ operator: "all", operands });
-    expect(alternatives("†a && †b || †c")).toEqual({ operator: "mixed" });
-  });
 
   it("contain nothing else", () => {
     const others =

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
 import { requireFewContainers, requireJson } from "../../src/value/require-json.ts";
+import { parseJson } from "../../src/edge/http/read-body.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
 import { slow } from "../support/slow.ts";
 
 function nested(levels: number): Json {
@@ -41,4 +43,15 @@ describe("a value to be saved", () => {
     "cannot contain an infinite number or NaN: %o",
     (value) => expect(() => requireJson(value as Json)).toThrow(withCode("bad_value")),
   );
+});
+
+it("a text with too many arrays and objects is refused before it is parsed, in a body, a value and a record", async () => {
+  // The text is not JSON, which only a parser would find.
+  const text = "[{}".repeat(1 + limits.maxContainers / 2);
+  const refused = { code: "limit_exceeded", details: { limit: "maxContainers" } };
+  expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: "limit_exceeded" }));
+  for (const type of ["application/json", "application/x-ndjson"]) {
+    const body = new Blob([`${text}\n`]).stream();
+    await expect(new MemoryStore().receive(body, type)).rejects.toMatchObject(refused);
+  }
 });
