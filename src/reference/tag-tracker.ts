@@ -79,8 +79,10 @@ export class TagTracker {
     if (code !== ascii.GREATER) return false;
     const isTag = PLAIN_TAG.test(this.#text);
     const isWhole = isTag || (!this.#isRaw && WHOLE_TAG.test(this.#text));
-    this.#text = "";
-    if (!isMark && (isWhole || !this.#hasQuotes)) this.#isOpen = false;
+    if (!isMark && (isWhole || !this.#hasQuotes)) {
+      this.#isOpen = false;
+      this.#text = "";
+    }
     return isTag;
   }
 

@@ -386,7 +386,6 @@ function isWholeTag(tag: string): boolean {
 function isOpenFrom(output: string, start: number): boolean {
   let [isOpen, isUnending, hasQuotes] = [true, false, false];
   const isAlone = mayBeTag(output, start);
-  const first = output.indexOf(">", start) + 1;
   for (
     let position = start + 1;
     position < output.length && (isOpen || isUnending);
@@ -405,7 +404,7 @@ function isOpenFrom(output: string, start: number): boolean {
     if (character !== ">" || (isNestedAfter(before) && isAtBlockStart(before))) continue;
     const tag = output.slice(start, position + 1);
     const isTag = isPlainTag(tag) || (!isRawAfter(before) && isWholeTag(tag));
-    if (!hasQuotes || (isAlone && position + 1 === first && isTag)) isOpen = false;
+    if (!hasQuotes || (isAlone && isTag)) isOpen = false;
   }
   return isOpen || isUnending;
 }
