@@ -23,6 +23,7 @@ export { requireJson } from "./value/require-json.ts";
 export { shapeOf } from "./value/shape.ts";
 export { shortHash } from "./value/short-hash.ts";
 export { toJson } from "./value/to-json.ts";
+export { distinctNames } from "./value/distinct-names.ts";
 export { requireWellFormed } from "./value/well-formed.ts";
 export { Work } from "./value/work.ts";
 

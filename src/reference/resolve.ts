@@ -2,7 +2,7 @@ import { limitExceeded, type LimitName, maxima } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { isJsonArray, isJsonObject, isScalar, type Json } from "../value/json.ts";
 import { charsOf } from "../value/json-text.ts";
-import { formatPath, type Path } from "../value/path.ts";
+import { formatPath } from "../value/path.ts";
 import { renderText } from "../value/render.ts";
 import type { Unresolved } from "./expand.ts";
 import { LookupWork, type Found, type Lookup, type Missing } from "./lookup.ts";
@@ -275,14 +275,18 @@ class Resolver {
     this.#note(source, missing);
   }
 
-  /** Text in braces stays as written, too, if its name is known and its path cannot be read. */
+  /** Text in braces whose name is known and whose path the grammar does not read stays as written, too. */
   async #noteUnread(text: string): Promise<void> {
-    for (const { source, reference, written } of unreadIn(text, this.#syntaxes)) {
-      const answer = await this.#find(reference);
-      if (answer.found) {
-        const message = `${source} cannot be read: a key with other characters than letters, digits and _ is written in quotes. Write ${written}.`;
+    for (const { name: syntax } of this.#syntaxes) {
+      const form = IN_BRACES.get(syntax);
+      for (const [source, name = "", written = ""] of form ? text.matchAll(form) : []) {
+        const rest = written.trimEnd();
+        const { end, path } = matchPath({ text: rest, limit: rest.length, ended: true }, 0);
+        const answer = end < rest.length && (await this.#find({ name, path }));
+        if (!answer || (!answer.found && answer.reason === "unknown")) continue;
+        const message = `${source} cannot be read: a key with other characters than letters, digits and _ is written in quotes, as in ${name}["a key"].`;
         this.unresolved.push({ reference: source, code: "bad_path", message });
-      } else if (answer.reason !== "unknown") this.#note(source, answer);
+      }
     }
   }
 
@@ -303,44 +307,10 @@ function check(limit: LimitName, actual: number, advice: string): void {
   throw new ReferenceProblem(code, message, details);
 }
 
-/** Text in braces that begins as a reference does, and that the grammar does not read: `{{v.first name}}`. */
-interface Unread {
-  readonly source: string;
-  /** What was probably meant: the rest is a key. */
-  readonly reference: Reference;
-  /** The same in a form that is read. */
-  readonly written: string;
-}
-
 const PATH = String.raw`([A-Za-z_]\w{0,63})([.[][^{}\r\n]{0,400})`;
 
-/** By syntax: the opening, the name, the rest, and the closing. */
+/** Text in braces that begins as a reference does, by syntax: the name and the rest. */
 const IN_BRACES: ReadonlyMap<string, RegExp> = new Map([
-  ["mustache", new RegExp(String.raw`(?<!\\)(\{\{)[ \t]*${PATH}(\}\})`, "gu")],
-  ["dollar", new RegExp(String.raw`(?<![\\$\w])(\$\{)${PATH}(\})`, "gu")],
+  ["mustache", new RegExp(String.raw`(?<!\\)\{\{[ \t]*${PATH}\}\}`, "gu")],
+  ["dollar", new RegExp(String.raw`(?<![\\$\w])\$\{${PATH}\}`, "gu")],
 ]);
-
-/** Finds such text, whether or not its name is known. Cost: linear. */
-function* unreadIn(text: string, syntaxes: readonly Syntax[]): Generator<Unread> {
-  for (const { name: syntax } of syntaxes) {
-    const form = IN_BRACES.get(syntax);
-    for (const match of form === undefined ? [] : text.matchAll(form)) {
-      const [source, opening = "", name = "", written = "", closing = ""] = match;
-      const rest = written.trimEnd();
-      const { end, path: start } = matchPath({ text: rest, limit: rest.length, ended: true }, 0);
-      if (end === rest.length) continue;
-      const path = pathOf(start, rest.slice(end));
-      const readable = `${opening}${name}${formatPath(path)}${closing}`;
-      yield { source, reference: { name, path }, written: readable };
-    }
-  }
-}
-
-/** The rest is a key, or the end of one: `.first name` is read up to the space. */
-function pathOf(read: Path, rest: string): Path {
-  const last = read.at(-1);
-  if (last !== undefined && "key" in last && !/^[.[]/u.test(rest)) {
-    return [...read.slice(0, -1), { key: last.key + rest }];
-  }
-  return [...read, { key: rest.replace(/^\.|^\[["']?|["']?\]$/gu, "") }];
-}

@@ -22,66 +22,26 @@ const CODE_TAGS = new Set(["script", "style"]);
 /** Quotes, and characters that make marked escape one in raw text: a preceding backslash, or surrounding backticks. */
 const QUOTES = `"'\\\``;
 
-/** Places in a tag, as in HTML tokenization. Each is a bit, because a tag may be in several. */
-const IN_NAME = 1;
-const BEFORE_ATTRIBUTE = 2;
-const IN_ATTRIBUTE = 4;
-const BEFORE_VALUE = 8;
-const IN_VALUE = 16;
-const IN_QUOTES = 32;
-const IN_APOSTROPHES = 64;
-/** After `<!` or `<?`. */
-const IN_COMMENT = 128;
-/** In code, or in quotes that may never end, because a renderer may escape the closing quote. */
-const UNENDING = 256;
-const QUOTED = IN_QUOTES | IN_APOSTROPHES;
-const EVERYWHERE = 511;
-
 /**
  * A tag that every renderer reads as a tag, and not as text with a bare URL: it contains nothing that binds
  * tighter, such as code or mathematics.
  */
 const PLAIN_TAG = /^<[a-z]+(?: [a-z-]+=(["'])(?:(?!\1)[^`$<>\\[\]|\n])*\1)* ?\/?>$/i;
-const MAX_PLAIN_TAG_CHARS = 512;
-
-interface Move {
-  readonly from: number;
-  readonly to: number;
-}
-
-const TO_ATTRIBUTE: Move = { from: BEFORE_ATTRIBUTE | IN_ATTRIBUTE, to: IN_ATTRIBUTE };
-const TO_VALUE: Move = { from: BEFORE_VALUE, to: IN_VALUE };
-/** Transitions by character. A place without a transition does not change. */
-const OTHER_MOVES: readonly Move[] = [TO_ATTRIBUTE, TO_VALUE];
-const BLANK_MOVES: readonly Move[] = [{ from: IN_NAME | IN_VALUE, to: BEFORE_ATTRIBUTE }];
-const MOVES: ReadonlyMap<number, readonly Move[]> = new Map([
-  [ascii.SPACE, BLANK_MOVES],
-  [ascii.TAB, BLANK_MOVES],
-  [ascii.FORM_FEED, BLANK_MOVES],
-  [ascii.GREATER, [{ from: EVERYWHERE & ~QUOTED & ~UNENDING, to: 0 }]],
-  [
-    ascii.SLASH,
-    [{ from: IN_NAME | BEFORE_ATTRIBUTE | IN_ATTRIBUTE, to: BEFORE_ATTRIBUTE }, TO_VALUE],
-  ],
-  [
-    ascii.EQUALS,
-    [
-      { from: BEFORE_ATTRIBUTE, to: IN_ATTRIBUTE },
-      { from: IN_ATTRIBUTE, to: BEFORE_VALUE },
-      TO_VALUE,
-    ],
-  ],
-  [ascii.QUOTE, quoteMoves(IN_QUOTES)],
-  [ascii.APOSTROPHE, quoteMoves(IN_APOSTROPHES)],
-]);
+/** A tag with the end of its values, as HTML tokenizes attributes. Quotes are only around values. */
+const WHOLE_TAG =
+  /^<[a-z][^\s/<>"']*(?:[\s/]+[^\s/<>"'=]+(?:\s*=\s*(?:"[^"<]*"|'[^'<]*'|[^\s"'<>=`]+(?=[\s>])))?)*[\s/]*>$/i;
+const MAX_TAG_CHARS = 512;
 
 /**
  * Tracks whether a text is inside an HTML tag in any reading by a renderer and then a browser: every `<`
- * may begin a tag, regardless of what is open.
+ * may begin a tag, regardless of what is open. A `>` ends a tag with quotes only if it is certain that it is not in
+ * them; if not, an empty line does.
  */
 export class TagTracker {
-  #places = 0;
-  /** The tag as written, if it is on one line and nothing else is open; else empty. */
+  #isOpen = false;
+  /** In code, or in quotes that may never end, because a renderer may escape the closing quote. */
+  #isUnending = false;
+  /** The tag as written, if nothing else is open; else empty. */
   #text = "";
   /** True if a line since the last empty line may begin an HTML block. */
   #isHtml = false;
@@ -92,7 +52,7 @@ export class TagTracker {
   #isNested = false;
 
   get isOpen(): boolean {
-    return this.#places !== 0;
+    return this.#isOpen || this.#isUnending;
   }
 
   /** True from a tag or comment on that may be open over everything that follows: code in it is none. */
@@ -112,37 +72,31 @@ export class TagTracker {
    */
   feed(code: number, previous: number, isAtStart: boolean): boolean {
     const isMark = code === ascii.GREATER && isAtStart && this.#isNested;
-    const mayEnd = code === ascii.GREATER && !isMark && this.isOpen;
-    if (!isMark) this.#places = moved(this.#places, code);
     if (previous === ascii.LESS) this.#open(code);
     if (QUOTES.includes(String.fromCharCode(code))) this.#hasQuotes = true;
-    const isTag = this.#feedText(code);
-    if (mayEnd && !isTag && this.#isRaw && this.#hasQuotes) this.#places |= UNENDING;
+    if (this.#text !== "") this.#text += String.fromCharCode(code);
+    if (this.#text.length > MAX_TAG_CHARS) this.#text = "";
+    if (code !== ascii.GREATER) return false;
+    const isTag = PLAIN_TAG.test(this.#text);
+    const isWhole = isTag || (!this.#isRaw && WHOLE_TAG.test(this.#text));
+    if (!isMark && (isWhole || !this.#hasQuotes)) {
+      this.#isOpen = false;
+      this.#text = "";
+    }
     return isTag;
   }
 
   #open(code: number): void {
     const isLetter = code < ASCII && letterOf(code) !== "";
-    if (isLetter || code === ascii.SLASH) this.#places |= IN_NAME;
-    else if (code === ascii.EXCLAMATION || code === ascii.QUESTION) {
-      this.#places |= IN_COMMENT;
-      this.#isRaw = true;
-    }
-  }
-
-  #feedText(code: number): boolean {
-    if (this.#text === "") return false;
-    this.#text += String.fromCharCode(code);
-    const isTag = code === ascii.GREATER && PLAIN_TAG.test(this.#text);
-    const isOver = code === ascii.GREATER || this.#text.length > MAX_PLAIN_TAG_CHARS;
-    if (isOver) this.#text = "";
-    return isTag;
+    const isComment = code === ascii.EXCLAMATION || code === ascii.QUESTION;
+    if (isLetter || isComment || code === ascii.SLASH) this.#isOpen = true;
+    if (isComment) this.#isRaw = true;
   }
 
   /** Call it at the end of a word of letters after a `<`. */
   endName(word: string): void {
     if (RAW_TAGS.has(word)) this.#isRaw = true;
-    if (CODE_TAGS.has(word)) this.#places |= UNENDING;
+    if (CODE_TAGS.has(word)) this.#isUnending = true;
   }
 
   /** Call it for a block quote mark, list mark or `<` at the start of a line. */
@@ -157,25 +111,11 @@ export class TagTracker {
    * but not for all.
    */
   endLine(isEmpty: boolean, isBlank: boolean): void {
-    this.#text = "";
+    if (this.#text !== "") this.#text += "\n";
     const mayEndBlock = this.#isRaw || (this.#isHtml && (isBlank || this.#isNested));
-    if (mayEndBlock && (this.#places & QUOTED) !== 0) this.#places |= UNENDING;
-    this.#places = moved(this.#places, ascii.SPACE);
+    if (mayEndBlock && this.#isOpen && this.#hasQuotes) this.#isUnending = true;
     if (!isEmpty) return;
     this.#isHtml = false;
-    if (!this.#isRaw) this.#places &= UNENDING;
+    if (!this.#isRaw) this.#isOpen = false;
   }
-}
-
-function quoteMoves(inside: number): readonly Move[] {
-  return [TO_ATTRIBUTE, { from: inside, to: BEFORE_ATTRIBUTE }, { from: BEFORE_VALUE, to: inside }];
-}
-
-function moved(places: number, code: number): number {
-  if (places === 0) return 0;
-  const moves = MOVES.get(code) ?? OTHER_MOVES;
-  let next = places;
-  for (const { from } of moves) next &= ~from;
-  for (const { from, to } of moves) if ((places & from) !== 0) next |= to;
-  return next;
 }

@@ -41,11 +41,6 @@ export class ByteBuffer {
     this.#lost = 0;
   }
 
-  /** The first bytes, 64 KiB at most. */
-  start(): Uint8Array {
-    return this.#blockOf(0).subarray(0, this.#held);
-  }
-
   /** Yields all held bytes and releases each block after it, except the first: its view is valid until `add`. */
   *take(): Generator<Uint8Array, undefined> {
     let left = this.#held;

@@ -1,6 +1,7 @@
 import * as ascii from "./ascii.ts";
 import * as limits from "../limits.ts";
 import { requireAtMost } from "../errors.ts";
+import { distinctNames } from "./distinct-names.ts";
 import { isDouble } from "./exact-number.ts";
 
 /** Of a column: `e`: no cell has had content yet, `n`: numbers, `b`: booleans, `t`: text. */
@@ -26,7 +27,8 @@ export class CsvColumns {
   constructor(names: readonly string[], kinds = "") {
     const advice = "Save it as text/plain, or send fewer columns.";
     requireAtMost("maxEntries", names.length, advice);
-    this.#keys = distinct(names).map((name) => `${JSON.stringify(name)}:`);
+    const written = names.map((name, column) => name.trim() || `column_${column + 1}`);
+    this.#keys = distinctNames(written).map((name) => `${JSON.stringify(name)}:`);
     this.#readChars = charsOf(names);
     this.#repeatedChars = recordOf(this.#keys, () => "null").length;
     this.#kinds = names.map((_, column) => (kinds[column] ?? "e") as Kind);
@@ -84,25 +86,6 @@ function charsOf(row: readonly string[]): number {
 const MAX_TIMES = 100;
 const SHORTER =
   "Each record repeats the names of the first line: shorten them, remove empty columns, or save it as text/plain.";
-
-/** Names columns without a name by their position; a name that is taken gets a number. */
-function distinct(names: readonly string[]): readonly string[] {
-  const written = names.map((name, column) => name.trim() || `column_${column + 1}`);
-  const taken = new Set(written);
-  const numbers = new Map<string, number>();
-  const seen = new Set<string>();
-  return written.map((base) => {
-    if (!seen.has(base)) {
-      seen.add(base);
-      return base;
-    }
-    let number = numbers.get(base) ?? 2;
-    while (taken.has(`${base}_${number}`)) number++;
-    numbers.set(base, number + 1);
-    taken.add(`${base}_${number}`);
-    return `${base}_${number}`;
-  });
-}
 
 function literalOf(cell: string, kind: Kind = "t"): string {
   if (kind === "t") return JSON.stringify(cell);

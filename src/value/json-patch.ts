@@ -25,9 +25,8 @@ export interface PatchWatcher {
 }
 
 /**
- * Returns the value after the operations. The given value is not changed; parts that stay are shared. A
- * container is copied once, however many operations change it, unless it is copied itself. Throws
- * `edit_not_found` for a path that leads nowhere, `edit_conflict` for a test that fails, and
+ * Returns the value after the operations. The given value is not changed: each operation copies the containers above
+ * what it changes, and shares all other parts. Throws `edit_not_found` for a path that leads nowhere, `edit_conflict` for a test that fails, and
  * `invalid_tool_input` for a text that is no JSON Pointer.
  */
 export function patchJson(
@@ -35,23 +34,20 @@ export function patchJson(
   operations: readonly PatchOperation[],
   watcher?: PatchWatcher,
 ): Json {
-  const patcher = new Patcher((chars) => watcher?.spend(chars));
+  const patcher = new Patcher(watcher);
   let after = value;
   for (const operation of operations) {
     after = patcher.apply(after, operation);
     watcher?.check(after, operation);
   }
-  patcher.freeze();
   return after;
 }
 
-/** Applies operations. It may change the containers that it has made; all others are shared with the given value. */
 class Patcher {
-  readonly #made = new Set<JsonArray | JsonObject>();
-  readonly #spend: (chars: number) => void;
+  readonly #watcher: PatchWatcher | undefined;
 
-  constructor(spend: (chars: number) => void) {
-    this.#spend = spend;
+  constructor(watcher: PatchWatcher | undefined) {
+    this.#watcher = watcher;
   }
 
   apply(value: Json, operation: PatchOperation): Json {
@@ -66,18 +62,11 @@ class Patcher {
       case "test":
         requireEqual(found(value, path), operation);
         return value;
-      case "copy": {
-        const inner = found(value, pointerIn(operation.from));
-        this.#share(inner);
-        return this.#add(value, path, inner);
-      }
+      case "copy":
+        return this.#add(value, path, found(value, pointerIn(operation.from)));
       case "move":
         return this.#move(value, pointerIn(operation.from), path);
     }
-  }
-
-  freeze(): void {
-    for (const container of this.#made) Object.freeze(container);
   }
 
   /** Replaces the value at an existing path. */
@@ -85,10 +74,9 @@ class Patcher {
     if (at === path.length) return change(value);
     const inner = this.#change(child(value, path, at), path, change, at + 1);
     const step = path[at] ?? "";
-    if (!isJsonArray(value)) return this.#withKey(value as JsonObject, step, inner);
-    const array = this.#array(value);
-    array[Number(step)] = inner;
-    return array;
+    return isJsonArray(value)
+      ? this.#spliced(value, Number(step), 1, inner)
+      : this.#withKey(value as JsonObject, step, inner);
   }
 
   #add(value: Json, path: readonly string[], inner: Json): Json {
@@ -101,9 +89,7 @@ class Patcher {
       const length = isList ? outer.length : -1;
       const index = step === "-" ? length : (indexIn(step) ?? Infinity);
       if (!isList || index > length) throw missing(outer, path, at);
-      const array = this.#array(outer);
-      array.splice(index, 0, inner);
-      return array;
+      return this.#spliced(outer, index, 0, inner);
     });
   }
 
@@ -115,14 +101,10 @@ class Patcher {
     const at = path.length - 1;
     return this.#change(value, path.slice(0, -1), (outer) => {
       child(outer, path, at);
-      if (isJsonArray(outer)) {
-        const array = this.#array(outer);
-        array.splice(Number(step), 1);
-        return array;
-      }
-      const object = this.#object(outer as JsonObject);
-      Reflect.deleteProperty(object, step);
-      return object;
+      if (isJsonArray(outer)) return this.#spliced(outer, Number(step), 1);
+      const { [step]: _, ...rest } = outer as JsonObject;
+      this.#watcher?.spend(KEY_CHARS * Object.keys(rest).length);
+      return Object.freeze(rest);
     });
   }
 
@@ -137,39 +119,15 @@ class Patcher {
     return this.#add(this.#remove(value, from), path, inner);
   }
 
-  /** Keeps the place of an existing key. */
+  /** Keeps the place of an existing key. A key named __proto__ stays a key. */
   #withKey(value: JsonObject, key: string, inner: Json): JsonObject {
-    // Defines own properties, so that a key named __proto__ stays a key.
-    const property = { value: inner, writable: true, enumerable: true, configurable: true };
-    return Object.defineProperty(this.#object(value), key, property);
+    this.#watcher?.spend(KEY_CHARS * Object.keys(value).length);
+    return Object.freeze({ ...value, [key]: inner });
   }
 
-  #array(array: JsonArray): Json[] {
-    // An array in this set is a copy.
-    if (this.#made.has(array)) return array as Json[];
-    this.#spend(array.length);
-    const copy = [...array];
-    this.#made.add(copy);
-    return copy;
-  }
-
-  #object(object: JsonObject): JsonObject {
-    if (this.#made.has(object)) return object;
-    const entries = Object.entries(object);
-    this.#spend(KEY_CHARS * entries.length);
-    const copy = Object.fromEntries(entries);
-    this.#made.add(copy);
-    return copy;
-  }
-
-  /**
-   * Gives up what it made of the value, which will be in two places, of which only one may change. What is in a
-   * container that it has not made is not its own either.
-   */
-  #share(value: Json): void {
-    if (isScalar(value) || !this.#made.delete(value)) return;
-    Object.freeze(value);
-    for (const inner of Object.values(value)) this.#share(inner);
+  #spliced(array: JsonArray, at: number, removed: number, ...inner: readonly Json[]): JsonArray {
+    this.#watcher?.spend(array.length);
+    return Object.freeze(array.toSpliced(at, removed, ...inner));
   }
 }
 

@@ -61,35 +61,60 @@ const WINDOW_CHARS = 262_144;
 /** Characters of one text that are held while there is too little of the other. */
 const MAX_HELD_CHARS = 8 * WINDOW_CHARS;
 
+/** Lines around a change that are shown. */
+const CONTEXT = 3;
+
 /** Makes a unified diff of two texts that arrive in pieces. Holds a window of each, and the lines that are shown. */
 export class LineDiff {
-  readonly #hunks: Hunks;
+  readonly #maxLines: number;
   /** What was not compared yet. */
   #old = "";
   #made = "";
+  readonly #shown: string[] = [];
+  #more = 0;
+  /** Lines of both texts so far. */
+  #oldLines = 0;
+  #madeLines = 0;
+  /** The place of the open hunk's header, and the lines before the hunk. */
+  #hunk: { readonly at: number; readonly old: number; readonly made: number } | undefined;
+  /** The last unchanged lines: at most `CONTEXT` before a change, or up to twice as many after one. */
+  #context: string[] = [];
 
   constructor(maxLines: number) {
-    this.#hunks = new Hunks(maxLines);
+    this.#maxLines = maxLines;
   }
 
   /** Adds the next pieces, cut anywhere. */
   add(old: string, made: string): void {
     const isWaiting = this.#old !== "" || this.#made !== "";
-    if (!isWaiting && old === made && old.endsWith("\n")) return this.#hunks.keep(linesIn(old));
+    if (!isWaiting && old === made && old.endsWith("\n")) {
+      for (const line of linesIn(old)) this.#keep(line);
+      return;
+    }
     this.#old += old;
     this.#made += made;
-    while (this.#isWindowFull()) this.#compareWindow();
+    while (this.#isWindowFull()) {
+      const window = [windowOf(this.#old), windowOf(this.#made)] as const;
+      // Lines after the last common one wait for the next window, unless there is none.
+      const ends = this.#compare(...window) ?? window.map(({ length }) => length);
+      const [oldChars, madeChars] = window.map((lines, at) => charsIn(lines.slice(0, ends[at])));
+      this.#old = this.#old.slice(oldChars);
+      this.#made = this.#made.slice(madeChars);
+    }
   }
 
   end(): Diff {
     // A line break that both lack is no difference. An empty text lacks none.
     const lacks = (text: string) => text !== "" && !text.endsWith("\n");
     const added = lacks(this.#old) && lacks(this.#made) ? "\n" : "";
-    const [old = [], made = []] = [this.#old, this.#made].map((text) =>
-      linesIn(text && text + added),
+    this.#compare(
+      linesIn(this.#old && this.#old + added),
+      linesIn(this.#made && this.#made + added),
+      true,
     );
-    for (const part of partsOf(old, made)) this.#hunks.add(part);
-    return this.#hunks.end();
+    this.#close();
+    const diff = this.#shown.map((line) => `${line}\n`).join("");
+    return { diff, ...(this.#more === 0 ? {} : { more: this.#more }) };
   }
 
   #isWindowFull(): boolean {
@@ -97,15 +122,69 @@ export class LineDiff {
     return Math.min(old, made) >= WINDOW_CHARS || Math.max(old, made) >= MAX_HELD_CHARS;
   }
 
-  /** Lines after the last common one wait for the next window, unless there is none. */
-  #compareWindow(): void {
-    const parts = partsOf(windowOf(this.#old), windowOf(this.#made));
-    const isOpen = parts.length > 1 && !isSame(parts.at(-1));
-    for (const part of isOpen ? parts.slice(0, -1) : parts) {
-      this.#hunks.add(part);
-      this.#old = this.#old.slice(charsIn(part.old));
-      this.#made = this.#made.slice(charsIn(part.made));
+  /** Adds lines up to the last common one, and returns where that ends; all of them if there is none, or at the end. */
+  #compare(old: readonly string[], made: readonly string[], isEnd = false) {
+    let [oldEnd, madeEnd] = [0, 0];
+    for (const [at, other] of commonPlaces(old, made)) {
+      this.#change(old.slice(oldEnd, at), made.slice(madeEnd, other));
+      this.#keep(old[at] ?? "");
+      [oldEnd, madeEnd] = [at + 1, other + 1];
     }
+    if (oldEnd > 0 && !isEnd) return [oldEnd, madeEnd];
+    this.#change(old.slice(oldEnd), made.slice(madeEnd));
+    return undefined;
+  }
+
+  /** Adds a line that is in both texts. */
+  #keep(line: string): void {
+    this.#oldLines++;
+    this.#madeLines++;
+    this.#context.push(line);
+    if (this.#hunk === undefined && this.#context.length > CONTEXT) this.#context.shift();
+    else if (this.#context.length > 2 * CONTEXT) this.#close();
+  }
+
+  /** Adds lines in one place of both texts. */
+  #change(old: readonly string[], made: readonly string[]): void {
+    if (old.length + made.length === 0) return;
+    const context = this.#context.splice(0);
+    if (this.#hunk === undefined) {
+      const [oldStart, madeStart] = [
+        this.#oldLines - context.length,
+        this.#madeLines - context.length,
+      ];
+      this.#hunk = { at: this.#shown.length, old: oldStart, made: madeStart };
+      this.#show("@@", [""]);
+    }
+    this.#show(" ", context);
+    this.#show("-", old, made);
+    this.#show("+", made, old);
+    this.#oldLines += old.length;
+    this.#madeLines += made.length;
+  }
+
+  #close(): void {
+    const context = this.#context;
+    this.#context = context.slice(-CONTEXT);
+    if (this.#hunk === undefined) return;
+    const { at, old, made } = this.#hunk;
+    this.#hunk = undefined;
+    const behind = context.slice(0, CONTEXT);
+    this.#show(" ", behind);
+    if (at === this.#maxLines) return;
+    const left = context.length - behind.length;
+    const ranges = [rangeOf(old, this.#oldLines - left), rangeOf(made, this.#madeLines - left)];
+    this.#shown[at] = `@@ -${ranges.join(" +")} @@`;
+  }
+
+  /** `others`: the lines in their place. A long line is shown where it begins to differ. */
+  #show(sign: string, lines: readonly string[], others?: readonly string[]): void {
+    const shown = lines.slice(0, this.#maxLines - this.#shown.length);
+    for (const [index, line] of shown.entries()) {
+      const at = others === undefined ? 0 : differenceIn(line, others[index] ?? "");
+      this.#shown.push(sign + excerptOf(line, at));
+    }
+    this.#more += lines.length - shown.length;
   }
 }
 
@@ -124,69 +203,38 @@ function windowOf(text: string): readonly string[] {
   return linesIn(end > 0 ? text.slice(0, end) : text);
 }
 
-/** Lines in one place of both texts. If they are the same, it is the same array. */
-interface Part {
-  readonly old: readonly string[];
-  readonly made: readonly string[];
-}
-
-function isSame(part: Part | undefined): boolean {
-  return part?.old === part?.made;
-}
-
 /** Changed lines up to which the fewest are searched for, one line more and one less counting as two. */
 const MAX_EDITS = 300;
 
-/** Compares lines. Changes have a part without changes between them. */
-function partsOf(old: readonly string[], made: readonly string[]): readonly Part[] {
-  const parts: { readonly old: string[]; readonly made: string[] }[] = [];
-  for (const part of changesOf(old, made)) {
-    const last = parts.at(-1);
-    const lines = [...part.old];
-    if (lines.length + part.made.length === 0) continue;
-    if (isSame(part)) parts.push({ old: lines, made: lines });
-    else if (last === undefined || isSame(last)) parts.push({ old: lines, made: [...part.made] });
-    else {
-      for (const line of lines) last.old.push(line);
-      for (const line of part.made) last.made.push(line);
-    }
-  }
-  return parts;
-}
+/** Places of the same line in both. */
+type Place = readonly [old: number, made: number];
 
-/** Yields the fewest changes; if they are too many, the lines between those that both have once. */
-function* changesOf(old: readonly string[], made: readonly string[]): Generator<Part> {
+/** Yields the most lines in common; if the changes are too many, those that both have once, and others between them. */
+function* commonPlaces(old: readonly string[], made: readonly string[]): Generator<Place> {
+  let [at, other] = [0, 0];
   const changes = diffArrays([...old], [...made], { maxEditLength: MAX_EDITS });
-  for (const { value, added, removed } of changes ?? []) {
-    yield { old: added ? [] : value, made: removed ? [] : value };
+  for (const { count, added, removed } of changes ?? []) {
+    for (let left = added || removed ? 0 : count; left > 0; left--) yield [at++, other++];
+    if (removed) at += count;
+    if (added) other += count;
   }
   if (changes !== undefined) return;
-  let start = { old: 0, made: 0 };
-  for (const end of [...anchorsOf(old, made), { old: old.length, made: made.length }]) {
-    yield* pairsOf(old.slice(start.old, end.old), made.slice(start.made, end.made));
-    const line = old.slice(end.old, end.old + 1);
-    yield { old: line, made: line };
-    start = { old: end.old + 1, made: end.made + 1 };
-  }
-}
-
-/** Compares lines one by one, if they are as many. */
-function* pairsOf(old: readonly string[], made: readonly string[]): Generator<Part> {
-  if (old.length !== made.length) return yield { old, made };
-  for (const [index, line] of old.entries()) {
-    const lines = [line];
-    yield { old: lines, made: line === made[index] ? lines : made.slice(index, index + 1) };
+  for (const [oldEnd, madeEnd] of [...anchorsOf(old, made), [old.length, made.length] as const]) {
+    // As many lines are compared one by one.
+    if (oldEnd - at === madeEnd - other)
+      for (; at < oldEnd; at++, other++) if (old[at] === made[other]) yield [at, other];
+    if (oldEnd < old.length) yield [oldEnd, madeEnd];
+    [at, other] = [oldEnd + 1, madeEnd + 1];
   }
 }
 
 interface Anchor {
-  readonly old: number;
-  readonly made: number;
+  readonly place: Place;
   readonly before: Anchor | undefined;
 }
 
 /** Returns the places of lines that are once in both: the most that are in the same order. */
-function anchorsOf(old: readonly string[], made: readonly string[]): readonly Anchor[] {
+function anchorsOf(old: readonly string[], made: readonly string[]): readonly Place[] {
   const madePlaces = uniquePlaces(made);
   // The last one of the best row of each length.
   const ends: Anchor[] = [];
@@ -196,13 +244,13 @@ function anchorsOf(old: readonly string[], made: readonly string[]): readonly An
     let [low, high] = [0, ends.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((ends[middle]?.made ?? Infinity) < other) low = middle + 1;
+      if ((ends[middle]?.place[1] ?? Infinity) < other) low = middle + 1;
       else high = middle;
     }
-    ends[low] = { old: place, made: other, before: ends[low - 1] };
+    ends[low] = { place: [place, other], before: ends[low - 1] };
   }
-  const anchors: Anchor[] = [];
-  for (let one = ends.at(-1); one !== undefined; one = one.before) anchors.push(one);
+  const anchors: Place[] = [];
+  for (let one = ends.at(-1); one !== undefined; one = one.before) anchors.push(one.place);
   return anchors.reverse();
 }
 
@@ -214,90 +262,6 @@ function uniquePlaces(lines: readonly string[]): ReadonlyMap<string, number> {
     places.set(line, places.has(line) ? REPEATED : place);
   }
   return places;
-}
-
-/** Lines around a change that are shown. */
-const CONTEXT = 3;
-
-/** Writes the hunks of a unified diff. */
-class Hunks {
-  readonly #maxLines: number;
-  readonly #shown: string[] = [];
-  #more = 0;
-  /** The place of the open hunk's header, and the lines before the hunk. */
-  #hunk: { readonly at: number; readonly starts: readonly number[] } | undefined;
-  /** The last unchanged lines: at most `CONTEXT` before a change, or up to twice as many after one. */
-  #context: string[] = [];
-  #old = 0;
-  #made = 0;
-
-  constructor(maxLines: number) {
-    this.#maxLines = maxLines;
-  }
-
-  /** Lines of both texts so far. */
-  get lineCounts(): readonly number[] {
-    return [this.#old, this.#made];
-  }
-
-  /** Adds lines that are in both texts. */
-  keep(lines: readonly string[]): void {
-    for (const line of lines) {
-      this.#old++;
-      this.#made++;
-      this.#context.push(line);
-      if (this.#hunk === undefined && this.#context.length > CONTEXT) this.#context.shift();
-      else if (this.#context.length > 2 * CONTEXT) this.#close();
-    }
-  }
-
-  add(part: Part): void {
-    const { old, made } = part;
-    if (isSame(part)) return this.keep(old);
-    const context = this.#context.splice(0);
-    if (this.#hunk === undefined) {
-      const starts = this.lineCounts.map((count) => count - context.length);
-      this.#hunk = { at: this.#shown.length, starts };
-      this.#show("@@", [""]);
-    }
-    this.#show(" ", context);
-    this.#show("-", old, made);
-    this.#show("+", made, old);
-    this.#old += old.length;
-    this.#made += made.length;
-  }
-
-  end(): Diff {
-    this.#close();
-    const diff = this.#shown.map((line) => `${line}\n`).join("");
-    return { diff, ...(this.#more === 0 ? {} : { more: this.#more }) };
-  }
-
-  #close(): void {
-    const context = this.#context;
-    this.#context = context.slice(-CONTEXT);
-    if (this.#hunk === undefined) return;
-    const { at, starts } = this.#hunk;
-    this.#hunk = undefined;
-    const behind = context.slice(0, CONTEXT);
-    this.#show(" ", behind);
-    if (at === this.#maxLines) return;
-    const left = context.length - behind.length;
-    const [old, made] = this.lineCounts.map((count, index) =>
-      rangeOf(starts[index] ?? 0, count - left),
-    );
-    this.#shown[at] = `@@ -${old} +${made} @@`;
-  }
-
-  /** `others`: the lines in their place. A long line is shown where it begins to differ. */
-  #show(sign: string, lines: readonly string[], others?: readonly string[]): void {
-    const shown = lines.slice(0, this.#maxLines - this.#shown.length);
-    for (const [index, line] of shown.entries()) {
-      const at = others === undefined ? 0 : differenceIn(line, others[index] ?? "");
-      this.#shown.push(sign + excerptOf(line, at));
-    }
-    this.#more += lines.length - shown.length;
-  }
 }
 
 /** The lines from one place to another as in a header. A range without lines is after the line with its number. */

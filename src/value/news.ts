@@ -1,12 +1,12 @@
 /** Lets any number of readers wait until there is something new. */
 export class News {
-  #waiting: readonly Waiting[] = [];
+  #waiting: ((isNews: boolean) => void)[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** Resolves to true when there is something new, and to false after one to two times `patienceMs`. */
+  /** Resolves to true when there is something new, and to false after at most `patienceMs`. */
   wait(patienceMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      this.#waiting = [...this.#waiting, { resolve, isLate: false }];
+      this.#waiting.push(resolve);
       // One timer serves all and keeps running: news may arrive faster than timers can be created.
       this.#timer ??= setInterval(() => this.#tick(), patienceMs);
     });
@@ -14,9 +14,7 @@ export class News {
 
   /** Resolves all that wait to true. */
   announce(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const { resolve } of waiting) resolve(true);
+    this.#resolve(true);
   }
 
   /** The same for the last news. */
@@ -26,17 +24,12 @@ export class News {
     this.#timer = undefined;
   }
 
-  /** Resolves those that have waited for a whole tick to false. */
   #tick(): void {
-    const waiting = this.#waiting;
-    if (waiting.length === 0) return this.end();
-    this.#waiting = waiting.flatMap((one) => (one.isLate ? [] : [{ ...one, isLate: true }]));
-    for (const { resolve, isLate } of waiting) if (isLate) resolve(false);
+    if (this.#waiting.length === 0) this.end();
+    this.#resolve(false);
   }
-}
 
-interface Waiting {
-  readonly resolve: (isNews: boolean) => void;
-  /** True after one whole tick. */
-  readonly isLate: boolean;
+  #resolve(isNews: boolean): void {
+    for (const resolve of this.#waiting.splice(0)) resolve(isNews);
+  }
 }

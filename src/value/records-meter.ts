@@ -7,7 +7,7 @@ import { MarkList } from "./marks.ts";
 import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
 import { ArrayPreview } from "./preview.ts";
 import { isBlankLine } from "./records-text.ts";
-import { requireJson } from "./require-json.ts";
+import { requireFewContainers, requireJson } from "./require-json.ts";
 import { ArrayShape } from "./shape.ts";
 
 /**
@@ -83,6 +83,7 @@ export class RecordsMeter implements Meter {
   }
 
   #inspect(text: string): void {
+    requireFewContainers(text);
     const value = failingAs(
       () => parsedJson(text),
       (reason) => this.#notJson(reason),

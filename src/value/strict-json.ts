@@ -9,7 +9,7 @@ import { isObject, type Json, parsedJson } from "./json.ts";
  */
 export function strictJson(value: unknown): string {
   const text = JSON.stringify(value);
-  const isReadable = isStrict(value, text) && !hasExactNumber(text);
+  const isReadable = !SUSPECT.test(text) && !hasExactNumber(text);
   const whole = isReadable ? text : JSON.stringify(value, readable);
   return whole.replace(
     LINE_SEPARATORS,

@@ -23,40 +23,31 @@ export function wellFormed(value: unknown): unknown {
  * one. `path`: where the value is. Cost: linear.
  */
 export function requireWellFormed(value: Json, channel: string, path: Path = []): void {
-  const half = halfIn(value, path);
-  if (half === undefined) return;
-  const { character } = half;
-  const place = formatPath(half.path);
-  const where = place === "" ? "" : ` ${half.isKey ? "in the key" : "at"} ${place}`;
+  if (typeof value === "string") return requireWhole(value, channel, { path, in: " at " });
+  if (isScalar(value)) return;
+  const isList = isJsonArray(value);
+  for (const [key, inner] of Object.entries(value)) {
+    const own = [...path, isList ? { index: Number(key) } : { key }];
+    requireWhole(key, channel, { path: own, in: " in the key " });
+    requireWellFormed(inner, channel, own);
+  }
+}
+
+function requireWhole(
+  text: string,
+  channel: string,
+  { path: at, in: preposition }: { readonly path: Path; readonly in: string },
+): void {
+  const character = halfAt(text);
+  if (character === undefined) return;
+  const path = formatPath(at);
+  const where = path === "" ? "" : `${preposition}${path}`;
   const message = `Half of a character (a lone surrogate)${where}, as character ${character}: ${channel} cannot hold it. JSON can, or write the whole character.`;
-  throw new ByrefError("bad_value", message, { path: place, character });
+  throw new ByrefError("bad_value", message, { path, character });
 }
 
 /** Returns the number of the first lone surrogate among the characters of a text, from 1. */
 export function halfAt(text: string): number | undefined {
   if (text.isWellFormed()) return undefined;
   return codePointCount(text.slice(0, text.search(/\p{Cs}/u))) + 1;
-}
-
-interface Half {
-  readonly path: Path;
-  readonly character: number;
-  readonly isKey: boolean;
-}
-
-function halfIn(value: Json, path: Path): Half | undefined {
-  if (typeof value === "string") {
-    const character = halfAt(value);
-    return character === undefined ? undefined : { path, character, isKey: false };
-  }
-  if (isScalar(value)) return undefined;
-  const isList = isJsonArray(value);
-  for (const [key, inner] of Object.entries(value)) {
-    const own = [...path, isList ? { index: Number(key) } : { key }];
-    const character = halfAt(key);
-    const half =
-      character === undefined ? halfIn(inner, own) : { path: own, character, isKey: true };
-    if (half !== undefined) return half;
-  }
-  return undefined;
 }

@@ -113,8 +113,11 @@ it("the tables of a conversation are dropped with their variable, and when it is
   await query(id, "SELECT * FROM a, b, c");
   expect(await loaded(id)).toEqual(["a", "b", "c"]);
   await call("DELETE", `/conversations/${id}/variables/a`);
+  expect(await loaded(id)).toEqual([]);
+  await query(id, "SELECT * FROM b, c");
   await put(id, "b?visibility=sealed", [{ n: 2 }]);
-  expect(await loaded(id)).toEqual(["c"]);
+  expect(await loaded(id)).toEqual([]);
+  expect(await records(id, "SELECT n FROM c")).toEqual([{ n: 1 }]);
   await call("DELETE", `/conversations/${id}`);
   await expect.poll(() => loaded(id)).toEqual([]);
 });
@@ -145,7 +148,7 @@ it("the tables of a conversation are deleted before sealing is acknowledged, or 
   await runInDurableObject(tablesOf(id), (tables) => void Reflect.deleteProperty(tables, "keep"));
   // Any other change: it waits for what is due.
   await put(id, "c", [{ n: 3 }]);
-  expect(await loaded(id)).toEqual(["b"]);
+  expect(await loaded(id)).toEqual([]);
 });
 
 it("without the binding TABLES the endpoint says what to configure, and models have no tool", async () => {

@@ -10,17 +10,6 @@ import * as z from "zod";
 const SECRET = "EXPANDED";
 const syntaxes = ["dollar", "mustache", "dagger"] as const;
 
-/** Values that would change if they were read for references. */
-const values: readonly string[] = [
-  ..."$x|${x}|$x.a|$x[0]|$x['a']|$x[*]|a $x b|$x$x|\\$x|\\\\$x|$$x|\n$x\n|$x\n\n$x|`$x`|$|$v".split(
-    "|",
-  ),
-  ..."{{x}}|{{ x }}|{{x.a}}|{{{x}}}|{{|{{v}}|†x|†x.a|†|†v|variable:x".split("|"),
-  "†x || †y",
-  '<capability name="send" />',
-  "$x".repeat(1_000),
-];
-
 /** References that would begin in the answer and end in the value, or the other way round. */
 const seams: readonly (readonly [answer: string, value: string])[] = [
   ["$${v}", "x"],
@@ -49,26 +38,24 @@ function answerOf(answer: string, value: unknown, chunkChars: number): string {
 }
 
 describe("a value is never scanned for references", () => {
-  const places = ["$v", "a $v b", "\n$v\n", "{{v}}", "†v", "$nested", "$nested.deep[0]"];
-  const inPlaces = values.flatMap((value) => places.map((answer) => [answer, value] as const));
-
-  it.each([...inPlaces, ...seams])("in the answer %s, with %j", (answer, value) => {
+  it.each(seams)("in the answer %s, with %j", (answer, value) => {
     for (const chars of [1, 2, 3, 1_000]) {
       expect(answerOf(answer, value, chars)).not.toContain(SECRET);
     }
   });
 
-  it.each(values)("in a tool's input and in a template: %j", async (value) => {
-    const lookup = lookupWith(value);
-    const input = { whole: "$v", inside: "<$v>", list: ["$nested", "{{v}}", "†v"] };
-    const resolved = await resolveReferences(input, lookup, { syntaxes });
-    expect(JSON.stringify(resolved.value)).not.toContain(SECRET);
-    for (const syntax of syntaxes) {
+  it.each(["$x", "a ${x} b", "{{x}}", "†x", "†x || †y", "$$x", "\\$x", "variable:x", "$v"])(
+    "in a tool's input and in a template: %j",
+    async (value) => {
+      const lookup = lookupWith(value);
+      const input = { whole: "$v", inside: "<$v>", list: ["$nested", "{{v}}", "†v"] };
+      const resolved = await resolveReferences(input, lookup, { syntaxes });
+      expect(JSON.stringify(resolved.value)).not.toContain(SECRET);
       const template = "{{v}} $v †v {{nested.deep[0]}}";
-      const { text } = await interpolate(template, lookup, { syntaxes: [syntax] });
+      const { text } = await interpolate(template, lookup, { syntaxes });
       expect(text).not.toContain(SECRET);
-    }
-  });
+    },
+  );
 
   it("in a turn, as a result or an input", async () => {
     const value = "$x ${x} {{x}} †x";

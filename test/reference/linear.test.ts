@@ -2,7 +2,6 @@ import * as limits from "../../src/limits.ts";
 import { dagger, dollar, mustache } from "../../src/reference/syntaxes.ts";
 import { describe, expect, it } from "vitest";
 import type { Lookup } from "../../src/reference/lookup.ts";
-import { resolveReferences } from "../../src/reference/resolve.ts";
 import { slow } from "../support/slow.ts";
 import { Expander } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
@@ -139,41 +138,11 @@ describe("the cost of an expansion is linear", slow, () => {
     }
   });
 
-  it("with at most two matches per opening: one for the text before it and one for itself", () => {
-    const { matches, lookups } = stepsOf("$a ".repeat(1_000), Infinity);
-    expect(lookups).toBe(1_000);
-    expect(matches).toBeGreaterThanOrEqual(1_000);
-    expect(matches).toBeLessThanOrEqual(2_000);
-  });
-
   it("with no match or lookup, and one read per reader, for text without an opening", () => {
     const text = "plain text, 100 %. ".repeat(5_000);
     const steps = stepsOf(text, Infinity);
     expect(steps).toMatchObject({ matches: 0, lookups: 0 });
     expect(steps.read).toBeGreaterThanOrEqual(text.length);
     expect(steps.read).toBeLessThanOrEqual(text.length * 2);
-  });
-});
-
-describe("the number of matches in a tool's input is linear", slow, () => {
-  async function inputSteps(text: string): Promise<Steps> {
-    const steps = noSteps();
-    const syntaxes = [dollar, mustache, dagger].map((syntax) => counted(syntax, steps));
-    const lookup: Lookup = () => {
-      steps.lookups++;
-      return { found: false, reason: "unknown" };
-    };
-    expect((await resolveReferences(text, lookup, { syntaxes })).value).toBe(text);
-    return steps;
-  }
-
-  it.each(openings)("%s", async (_name, unit) => {
-    // Few enough that the bound on references is not reached.
-    const once = await inputSteps(unit.repeat(150));
-    const twice = await inputSteps(unit.repeat(300));
-    expect(twice.lookups).toBeLessThanOrEqual(once.lookups * 2 + 2);
-    expect(twice.matches).toBeLessThanOrEqual(once.matches * 2 + 2);
-    expect(twice.viewed).toBeLessThanOrEqual(twice.matches * limits.maxHeldChars);
-    expect(once.lookups > 0).toBe(twice.lookups > 0);
   });
 });

@@ -69,9 +69,3 @@ it("the work of the references of an input is bounded by the characters that the
     }),
   );
 });
-
-it("the work of the references of an input explains the first misses", () => {
-  const work = new LookupWork();
-  const explained = Array.from({ length: limits.maxBatchItems + 1 }, () => work.explains());
-  expect(explained.indexOf(false)).toBe(limits.maxBatchItems);
-});

@@ -34,8 +34,8 @@ it.each<[Place, ...string[]]>([
   // A tag with any first letter.
   ["URL", "<a $v", "<Z $v", "</p $v", "<!a $v", "<a\r\n$v", "<? $v", "<!--\n\n$v", "<a b='>$v"],
   ["URL", '<a b = ">$v', "<a/b='>$v", '<a b="<c d=">$v">', "<pre><a\n\n$v", "<style></style> $v"],
-  ["URL", "<div>\n<a b='\n\n' $v> $v"],
-  ["text", "</a>$v", '<b c=d"e>$v', "<b c=d e='>'>$v", "<b c ='>'/>$v"],
+  ["URL", "<div>\n<a b='\n\n' $v> $v", '<b c=d"e>$v'],
+  ["text", "</a>$v", "<b c=d e='>'>$v", "<b c ='>'/>$v"],
   ["text", "<b\n>$v", "<1 $v", "(<1)$v"],
   ["text", "<a\n\n$v", "a < b $v", "<a b='http://c'>$v", '<a b="http://c" d="e">$v'],
   // A URL that is recognized by its scheme, `www.` or two slashes.

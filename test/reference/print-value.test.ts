@@ -111,8 +111,13 @@ describe("a URL that opens in one string", () => {
     expect(html).toContain(`<a href="${URL}?b=c`);
   });
 
-  it("is inert in a composed or sealed list", async () => {
-    const printed = await shown("a $v b", inert({ v: ["https://a", "b"] }));
-    expect(printed).toBe('a ["https\\:\\/\u2060/a", "b"] b');
+  it.each<[Json, string]>([
+    [["https://a", "b"], '["https\\:\\/\u2060/a", "b"]'],
+    ["Dr. Ada (born 1815), 12:30, and/or [1,2] 1,234.50", ""],
+    ["HTTPS:x www.1 a@b=c&d a.b", "HTTPS\\:x www\\.\u20601 a\\@b\\=c\\&d a\\.b"],
+    ["<b> [a](b) [a] : [a] b", "\\<\u2060b> [a\\](b) [a\\] : [a] b"],
+    ["a\\b\\|c /\\", "a\\\\b\\|c \\/\u2060\\\\"],
+  ])("is inert in a composed or sealed value, and other text stays: %j", async (v, printed) => {
+    expect(await shown("a $v b", inert({ v }))).toBe(`a ${printed === "" ? v : printed} b`);
   });
 });

@@ -42,14 +42,7 @@ describe("an error about a reference", () => {
     [{ reason: "unreadable" }, "limit_exceeded", "leads nowhere."],
     [{}, "path_not_found", "leads nowhere."],
     [{ nearest: "x" }, "path_not_found", "leads nowhere. x exists."],
-    [{ nearest: "x", type: "null" }, "path_not_found", "leads nowhere. x is null."],
-    [{ nearest: "x", length: 0 }, "path_not_found", "leads nowhere. x has length 0."],
     [{ nearest: "x", keys: [] }, "path_not_found", "leads nowhere. x has the keys (none)."],
-    [
-      { nearest: "x", keys: ["a", "b"], near: ["a"] },
-      "path_not_found",
-      "leads nowhere. x has the keys a, b. Did you mean a?",
-    ],
   ])("for %j has the code %s and the message: $x %s", (about, code, said) => {
     const expected = { code, message: `$x ${said}` };
     expect(described("$x", missing(about))).toMatchObject(expected);

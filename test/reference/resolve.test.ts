@@ -92,10 +92,6 @@ it("alternatives return the first that exists, and stop there", async () => {
   expect(await valueOf("†temp && †orders", dagger)).toBe(orders);
 });
 
-it("alternatives are text inside a longer text", async () => {
-  expect(await valueOf("so †temp || †nope", dagger)).toBe("so 72 || †nope");
-});
-
 describe("bounds", () => {
   function nested(levels: number): Json {
     let value: Json = "$temp";

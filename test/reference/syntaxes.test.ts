@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { matchName, matchPath, parsePath } from "../../src/reference/grammar.ts";
+import { parsePath } from "../../src/reference/grammar.ts";
 import { nearest } from "../../src/reference/near.ts";
 import { wholeReference } from "../../src/reference/reference.ts";
 import { dagger, pickSyntaxes, writerIn } from "../../src/reference/syntaxes.ts";
@@ -20,23 +20,8 @@ it("a text is a whole reference only without anything beside it", () => {
   }
 });
 
-it("a text is read in the dollar syntax by default, or in the requested ones", () => {
-  expect(pickSyntaxes().map(({ name }) => name)).toEqual(["dollar"]);
-  expect(pickSyntaxes(["target", dagger]).map(({ name }) => name)).toEqual(["target", "dagger"]);
-});
-
 describe("alternatives", () => {
   const alternatives = (text: string) => dagger.alternatives?.(text);
-  const operand = (name: string) => ({ source: `†${name}`, reference: { name, path: [] } });
-
-  it("are references between operators of one kind, with or without spaces", () => {
-    const operands = [operand("a"), operand("b"), operand("c")];
-    for (const text of ["†a||†b||†c", "†a || †b\t||\t†c"]) {
-      expect(alternatives(text)).toEqual({ operator: "first", operands });
-    }
-    expect(alternatives("†a && †b&&†c")).toEqual({ operator: "all", operands });
-    expect(alternatives("†a && †b || †c")).toEqual({ operator: "mixed" });
-  });
 
   it("contain nothing else", () => {
     const others =
@@ -45,40 +30,12 @@ describe("alternatives", () => {
   });
 });
 
-it("a name has at most 64 characters", () => {
-  const name = (text: string, ended: boolean) => matchName({ text, limit: text.length, ended }, 0);
-  const longest = "a".repeat(limits.maxNameChars);
-  expect(name(longest, true)).toEqual({ end: 64, undecided: false });
-  expect(name(longest, false)).toEqual({ end: 64, undecided: true });
-  expect(name(`${longest}a`, false)).toEqual({ end: -1, undecided: false });
-});
-
 describe("a path", () => {
-  const path = (text: string, ended = false, limit = text.length) => {
-    const { end, undecided } = matchPath({ text, limit, ended }, 0);
-    return [end, undecided];
-  };
-
-  it.each(".a|['a b']|[\"a\"]|[0]|[-1]|[10]|[*]|[:]|[1:]|[:-2]|[1:2]".split("|"))(
-    "%s is decided if no other segment can follow, and not earlier",
-    (text) => {
-      expect(path(`${text} `)).toEqual([text.length, false]);
-      expect(path(text, true)).toEqual([text.length, false]);
-      for (let chars = 0; chars <= text.length; chars++) {
-        const end = chars === text.length ? chars : 0;
-        expect(path(text.slice(0, chars))).toEqual([end, true]);
-        // Characters after the limit are not read.
-        expect(path(`${text}x`, false, chars)).toEqual([end, true]);
-      }
-    },
-  );
-
   const none =
     "a| .a|.|.9|.-|..|[|[]|[a]|[01]|[00]|[-0]|[+1]|[-]|[--1]|[1|[1x]|[ 0]|[1:x]|[1:2|[1:2:3]|[:01]|" +
     "[*|[**]|[*x]|['a'|['a]|['a\nb']|[\"a\nb\"]|['a\rb']|['a\\nb']|['a\\|['a\"]|['a'b']|['a'x]";
 
   it.each(none.split("|"))("does not begin with %j", (text) => {
-    expect(path(text, true)).toEqual([0, false]);
     expect(parsePath(text)).toBeUndefined();
   });
 
@@ -88,10 +45,6 @@ describe("a path", () => {
     ["['\"][']", '"]['],
     ["['']", ""],
   ])("%s has the key %j", (text, key) => expect(parsePath(text)).toEqual([{ key }]));
-
-  it.each([".a ", "[0]x"])("has nothing behind it: %j", (text) =>
-    expect(parsePath(text)).toBeUndefined(),
-  );
 
   it("has all of its segments, in order", () => {
     expect(parsePath(".a[0][-12][*][:][3:][:-4]['b'].c_9")).toEqual([

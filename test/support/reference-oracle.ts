@@ -1,33 +1,22 @@
 // A second implementation of the reference language, slow and simple, for comparison on random texts. It is
 // written from the specification (design/references.md) alone, not from the engine. It avoids all
-// optimization: every position examines its surroundings from the beginning.
+// optimization: every position examines its surroundings from the beginning. How values are read and printed has
+// tests of its own.
 
-export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+import { isScalar, type Json } from "../../src/value/json.ts";
+import { type Path, readPath, type Segment, valueIn } from "../../src/value/path.ts";
+import { isTable, renderBlock, renderInline, renderText } from "../../src/value/render.ts";
+
 export type Variables = Record<string, Json>;
 type AnswerSyntax = "dollar" | "mustache" | "dagger";
-type InputSyntax = AnswerSyntax | "target";
 export type ExpandOptions = { syntaxes?: AnswerSyntax[]; inCode?: boolean; inUrls?: boolean };
-export type ResolveOptions = { syntaxes?: InputSyntax[] };
-type ResolveResult = { value: Json } | { error: "path_not_found" | "bad_alternatives" };
-
-type Segment =
-  | { kind: "key"; key: string }
-  | { kind: "index"; index: number }
-  | { kind: "each" }
-  | { kind: "slice"; from: number | undefined; to: number | undefined };
-
 /** A parsed piece and the position after it. */
 type Read<Piece> = { piece: Piece; end: number };
-type Reference = { name: string; path: Segment[] };
+type Reference = { name: string; path: Path };
 /** A reference in a text. `start` is its opening, never the backslash before it. */
-type Match = Reference & { syntax: InputSyntax; start: number; end: number };
-/** The value that a path leads to; undefined if there is none (JSON has no undefined). */
-type Found = { value: Json } | undefined;
-
+type Match = Reference & { syntax: AnswerSyntax; start: number; end: number };
 const DECISION_LENGTH = 512;
 const NAME_LENGTH = 64;
-const TABLE_ROWS = 50;
-const TABLE_COLUMNS = 12;
 
 // ---------------------------------------------------------------------------------------------
 // Characters
@@ -103,27 +92,28 @@ function readIndexOrSlice(window: Window, start: number): Read<Segment> | undefi
   const afterFirst = first?.end ?? start;
   const next = window.at(afterFirst);
   if (next === "]" && first !== undefined) {
-    return { piece: { kind: "index", index: first.piece }, end: afterFirst };
+    return { piece: { index: first.piece }, end: afterFirst };
   }
   if (next !== ":") return undefined;
   const second = readInteger(window, afterFirst + 1);
   const end = second?.end ?? afterFirst + 1;
-  return { piece: { kind: "slice", from: first?.piece, to: second?.piece }, end };
+  const piece = { ...(first && { from: first.piece }), ...(second && { to: second.piece }) };
+  return { piece, end };
 }
 
 function readInsideBrackets(window: Window, start: number): Read<Segment> | undefined {
   const first = window.at(start);
-  if (first === "*") return { piece: { kind: "each" }, end: start + 1 };
+  if (first === "*") return { piece: { each: true }, end: start + 1 };
   if (first !== "'" && first !== '"') return readIndexOrSlice(window, start);
   const quoted = readQuoted(window, start);
-  return quoted && { piece: { kind: "key", key: quoted.piece }, end: quoted.end };
+  return quoted && { piece: { key: quoted.piece }, end: quoted.end };
 }
 
 function readSegment(window: Window, start: number): Read<Segment> | undefined {
   const first = window.at(start);
   if (first === ".") {
     const key = readIdentifier(window, start + 1, Infinity);
-    return key && { piece: { kind: "key", key: key.piece }, end: key.end };
+    return key && { piece: { key: key.piece }, end: key.end };
   }
   if (first !== "[") return undefined;
   const inside = readInsideBrackets(window, start + 1);
@@ -132,17 +122,17 @@ function readSegment(window: Window, start: number): Read<Segment> | undefined {
 }
 
 /** Reads as many complete segments as follow: the longest path. */
-function readPath(window: Window, start: number): Read<Segment[]> {
+function readSegments(window: Window, start: number): Read<Path> {
   const segment = readSegment(window, start);
   if (segment === undefined) return { piece: [], end: start };
-  const rest = readPath(window, segment.end);
+  const rest = readSegments(window, segment.end);
   return { piece: [segment.piece, ...rest.piece], end: rest.end };
 }
 
 function readNameAndPath(window: Window, start: number): Read<Reference> | undefined {
   const name = readIdentifier(window, start, NAME_LENGTH);
   if (name === undefined) return undefined;
-  const path = readPath(window, name.end);
+  const path = readSegments(window, name.end);
   return { piece: { name: name.piece, path: path.piece }, end: path.end };
 }
 
@@ -176,19 +166,16 @@ function readMustache(window: Window): Read<Reference> | undefined {
   return { piece: reference.piece, end: close + 2 };
 }
 
-function readForm(window: Window, syntax: InputSyntax): Read<Reference> | undefined {
+function readForm(window: Window, syntax: AnswerSyntax): Read<Reference> | undefined {
   if (syntax === "dollar" && window.text.startsWith("${")) return readBracedDollar(window);
   if (syntax === "dollar" && window.text.startsWith("$")) return readUnbracedDollar(window);
   if (syntax === "mustache" && window.text.startsWith("{{")) return readMustache(window);
   if (syntax === "dagger" && window.text.startsWith("†")) return readNameAndPath(window, 1);
-  if (syntax === "target" && window.text.startsWith("variable:")) {
-    return readNameAndPath(window, "variable:".length);
-  }
   return undefined;
 }
 
 /** Returns the longest reference of this syntax that opens at `start`, whether or not its name is known. */
-function matchAt(text: string, start: number, syntax: InputSyntax): Match | undefined {
+function matchAt(text: string, start: number, syntax: AnswerSyntax): Match | undefined {
   const window = new Window(text.slice(start, start + DECISION_LENGTH));
   const read = readForm(window, syntax);
   const undecided = window.askedBehindEnd && window.text.length === DECISION_LENGTH;
@@ -199,63 +186,13 @@ function matchAt(text: string, start: number, syntax: InputSyntax): Match | unde
 // ---------------------------------------------------------------------------------------------
 // Values
 
-function isCollection(value: Json): value is Json[] | { [key: string]: Json } {
-  return typeof value === "object" && value !== null;
-}
-
-function followKey(value: Json, key: string): Found {
-  if (!isCollection(value) || Array.isArray(value) || !Object.hasOwn(value, key)) return undefined;
-  return { value: value[key] as Json };
-}
-
-function followIndex(value: Json, index: number): Found {
-  if (!Array.isArray(value)) return undefined;
-  const position = index < 0 ? value.length + index : index;
-  if (position < 0 || position >= value.length) return undefined;
-  return { value: value[position] as Json };
-}
-
-function sliceList<Element>(list: Element[], from = 0, to = list.length): Element[] {
-  const start = from < 0 ? list.length + from : from;
-  const end = to < 0 ? list.length + to : to;
-  return list.filter((_, position) => position >= start && position < end);
-}
-
-function followSlice(value: Json, from: number | undefined, to: number | undefined): Found {
-  if (Array.isArray(value)) return { value: sliceList(value, from, to) };
-  if (typeof value !== "string") return undefined;
-  return { value: sliceList(Array.from(value), from, to).join("") };
-}
-
-function followEach(value: Json, rest: Segment[]): Found {
-  if (!isCollection(value)) return undefined;
-  const elements = Array.isArray(value) ? value : Object.values(value);
-  const found = elements.map((element) => follow(element, rest)).filter((one) => one !== undefined);
-  if (elements.length > 0 && found.length === 0) return undefined;
-  return { value: found.map((one) => one.value) };
-}
-
-function followSegment(value: Json, segment: Exclude<Segment, { kind: "each" }>): Found {
-  if (segment.kind === "key") return followKey(value, segment.key);
-  if (segment.kind === "index") return followIndex(value, segment.index);
-  return followSlice(value, segment.from, segment.to);
-}
-
-function follow(value: Json, path: Segment[]): Found {
-  const [segment, ...rest] = path;
-  if (segment === undefined) return { value };
-  if (segment.kind === "each") return followEach(value, rest);
-  const next = followSegment(value, segment);
-  return next && follow(next.value, rest);
-}
-
 function isKnown(reference: Reference, variables: Variables): boolean {
   return Object.hasOwn(variables, reference.name);
 }
 
-function lookUp(reference: Reference, variables: Variables): Found {
-  if (!isKnown(reference, variables)) return undefined;
-  return follow(variables[reference.name] as Json, reference.path);
+function lookUp({ name, path }: Reference, variables: Variables): Json | undefined {
+  const root = Object.hasOwn(variables, name) ? variables[name] : undefined;
+  return root === undefined ? undefined : valueIn(readPath(root, path));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -416,18 +353,6 @@ function footnoteIsOpen(output: string): boolean {
   });
 }
 
-/** HTML's names for positions in a tag. "unending" is inside quotes that may never close. */
-type Place =
-  | "name"
-  | "before attribute"
-  | "attribute"
-  | "before value"
-  | "value"
-  | '"'
-  | "'"
-  | "comment"
-  | "unending";
-
 function isRawAfter(before: string): boolean {
   const raw = /<(?:pre|textarea|code|kbd)[^a-z\x80-\uffff]/i;
   return /<[!?]/.test(before) || raw.test(before.replaceAll("\\", ""));
@@ -449,69 +374,45 @@ function isAtBlockStart(before: string): boolean {
   return blockStarts(before).some((start) => /^[ \t\f>*+|0-9.)-]*$/.test(before.slice(start)));
 }
 
-/** Returns the place after one more character; undefined after the end of the tag. */
-function nextPlace(place: Place, character: string): Place | undefined {
-  const isBlank = /[ \t\f\r\n]/.test(character);
-  if (place === "unending") return place;
-  if (place === '"' || place === "'") return character === place ? "before attribute" : place;
-  if (character === ">") return undefined;
-  if (place === "comment") return place;
-  if (place === "value") return isBlank ? "before attribute" : place;
-  if (place === "before value") {
-    if (isBlank) return place;
-    return character === '"' || character === "'" ? character : "value";
-  }
-  if (character === "/") return "before attribute";
-  if (place === "name") return isBlank ? "before attribute" : place;
-  if (isBlank) return place;
-  return character === "=" && place === "attribute" ? "before value" : "attribute";
+/** A tag whose values end where HTML ends them, if its text is one: it has quotes around values only. */
+function isWholeTag(tag: string): boolean {
+  const value = /"[^"<]*"|'[^'<]*'|[^\s"'<>=`]+(?=[\s>])/;
+  const attribute = new RegExp(`[\\s/]+[^\\s/<>"'=]+(?:\\s*=\\s*(?:${value.source}))?`);
+  const whole = new RegExp(`^<[a-z][^\\s/<>"']*(?:${attribute.source})*[\\s/]*>$`, "i");
+  return tag.length <= 512 && whole.test(tag.replaceAll(/\r\n?/g, "\n"));
 }
 
-/** Returns the places that the output's end may have in a tag that opens at `start`. */
-function placesInTag(output: string, start: number): Set<Place> {
-  let places = new Set<Place>([/[!?]/.test(output.charAt(start + 1)) ? "comment" : "name"]);
-  for (let position = start + 2; position < output.length; position += 1) {
+/** True if a tag that begins at `start` is open at the output's end. */
+function isOpenFrom(output: string, start: number): boolean {
+  let [isOpen, isUnending, hasQuotes] = [true, false, false];
+  const isAlone = mayBeTag(output, start);
+  for (
+    let position = start + 1;
+    position < output.length && (isOpen || isUnending);
+    position += 1
+  ) {
     const [before, character] = [output.slice(0, position), output.charAt(position)];
-    if (output.slice(0, position + 1).endsWith("\r\n")) continue;
-    if (character === ">" && isNestedAfter(before) && isAtBlockStart(before)) continue;
-    const next = new Set<Place>();
-    for (const place of isLineBreak(character) ? withUnending(places, before, character) : places) {
-      const to = nextPlace(place, character);
-      if (to !== undefined) next.add(to);
-      else if (isWrittenOtherwise(output.slice(start, position + 1), before)) next.add("unending");
+    if (/["'\\`]/.test(character)) hasQuotes = true;
+    const isSecondHalf = character === "\n" && before.endsWith("\r");
+    if (isLineBreak(character) && !isSecondHalf) {
+      const isEmpty = hasEmptyLine(before.slice(-2) + character);
+      const isRaw = isRawAfter(before + character);
+      const endsBlock = isRaw || (isHtmlAfter(before) && (isEmpty || isNestedAfter(before)));
+      if (endsBlock && isOpen && hasQuotes) isUnending = true;
+      if (isEmpty && !isRaw) isOpen = false;
     }
-    places = isLineBreak(character) ? behindLine(next, before + character) : next;
+    if (character !== ">" || (isNestedAfter(before) && isAtBlockStart(before))) continue;
+    const tag = output.slice(start, position + 1);
+    const isTag = isPlainTag(tag) || (!isRawAfter(before) && isWholeTag(tag));
+    if (!hasQuotes || (isAlone && isTag)) isOpen = false;
   }
-  return places;
-}
-
-/** In raw text, a renderer may escape the quotes of text that may not be a tag. */
-function isWrittenOtherwise(tag: string, before: string): boolean {
-  if (!isRawAfter(before) || !/["'\\`]/.test(tag)) return false;
-  return !isPlainTag(tag) || !mayBeTag(before, before.length + 1 - tag.length);
-}
-
-/** A line break may end the block; then the quote that would close a value is escaped. */
-function withUnending(places: Set<Place>, before: string, character: string): Set<Place> {
-  const isEmpty = hasEmptyLine(before.slice(-2) + character);
-  const endsBlock =
-    isRawAfter(before + character) || (isHtmlAfter(before) && (isEmpty || isNestedAfter(before)));
-  const isQuoted = places.has('"') || places.has("'");
-  return endsBlock && isQuoted ? new Set([...places, "unending" as const]) : places;
-}
-
-function behindLine(places: Set<Place>, before: string): Set<Place> {
-  if (!hasEmptyLine(before.slice(-3)) || !/[\r\n]$/.test(before) || isRawAfter(before))
-    return places;
-  return new Set([...places].filter((place) => place === "unending"));
+  return isOpen || isUnending;
 }
 
 function tagIsOpen(output: string): boolean {
   // A script or style may make a URL of anything that follows.
   if (/<(?:script|style)[^a-z\x80-\uffff]/i.test(output.replaceAll("\\", ""))) return true;
-  return [...output.matchAll(/<(?=[A-Za-z/!?])/g)].some(
-    ({ index }) => placesInTag(output, index).size > 0,
-  );
+  return [...output.matchAll(/<(?=[A-Za-z/!?])/g)].some(({ index }) => isOpenFrom(output, index));
 }
 
 function urlIsOpen(output: string): boolean {
@@ -533,90 +434,18 @@ function isInUrl(output: string, text: string, end: number): boolean {
 // ---------------------------------------------------------------------------------------------
 // Printing
 
-function printInline(value: Json): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
 const HAS_URL = /[a-z][a-z0-9+.-]*:|www\.|@|\/\//i;
 
 function stringsIn(value: Json): string[] {
   if (typeof value === "string") return [value];
-  if (!isCollection(value)) return [];
-  return Object.entries(value).flatMap(([key, inner]) => [key, ...stringsIn(inner)]);
-}
-
-function printSpaced(value: Json): string {
-  if (!isCollection(value)) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(printSpaced).join(", ")}]`;
-  const entries = Object.entries(value).map(
-    ([key, inner]) => `${JSON.stringify(key)}: ${printSpaced(inner)}`,
-  );
-  return `{${entries.join(", ")}}`;
+  if (isScalar(value)) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [key, ...stringsIn(inner as Json)]);
 }
 
 /** In an answer, a URL in one string must not reach into the next. */
 function printInLine(value: Json): string {
-  const isSpaced = isCollection(value) && stringsIn(value).some((text) => HAS_URL.test(text));
-  return isSpaced ? printSpaced(value) : printInline(value);
-}
-
-type Row = { [key: string]: Json };
-
-function isFlatRow(value: Json): value is Row {
-  if (!isCollection(value) || Array.isArray(value)) return false;
-  return Object.values(value).every((cell) => !isCollection(cell));
-}
-
-function printCell(value: Json): string {
-  if (value === null) return "";
-  return printInline(value)
-    .replaceAll("|", "\\|")
-    .replaceAll(/\r\n|\n|\r/g, " ");
-}
-
-const printRow = (cells: string[]): string => `| ${cells.join(" | ")} |`;
-
-function more(count: number, noun: string): string[] {
-  if (count <= 0) return [];
-  return [`${count} more ${noun}${count === 1 ? "" : "s"}`];
-}
-
-function printTable(rows: Row[], columns: string[], written: string): string {
-  const shown = columns.slice(0, TABLE_COLUMNS);
-  const lines = [printRow(shown.map(printCell)), printRow(shown.map(() => "---"))];
-  for (const row of rows.slice(0, TABLE_ROWS)) {
-    const cells = shown.map((column) => followKey(row, column)?.value ?? null);
-    lines.push(printRow(cells.map(printCell)));
-  }
-  const leftOut = [
-    ...more(rows.length - TABLE_ROWS, "row"),
-    ...more(columns.length - TABLE_COLUMNS, "column"),
-  ];
-  if (leftOut.length > 0) lines.push("", `… ${leftOut.join(" and ")} in ${written}`);
-  return lines.join("\n");
-}
-
-function printFencedJson(value: Json): string {
-  const json = JSON.stringify(value, null, 2);
-  let fence = "```";
-  while (json.includes(fence)) fence += "`";
-  return `${fence}json\n${json}\n${fence}`;
-}
-
-function printBlock(value: Json, written: string): string {
-  if (!Array.isArray(value) || !value.every(isFlatRow)) return printFencedJson(value);
-  const columns = [...new Set(value.flatMap((row) => Object.keys(row)))];
-  return columns.length === 0 ? printFencedJson(value) : printTable(value, columns, written);
-}
-
-/** A projection that does not form a table is printed as a line of values, not a block (decision 0003). */
-function isLineOfValues(match: Match, value: Json): boolean {
-  return match.path.some((segment) => segment.kind === "each") && !isTable(value);
-}
-
-function isTable(value: Json): boolean {
-  if (!Array.isArray(value) || !value.every(isFlatRow)) return false;
-  return value.some((row) => Object.keys(row).length > 0);
+  const isSpaced = !isScalar(value) && stringsIn(value).some((text) => HAS_URL.test(text));
+  return renderInline(value, isSpaced ? " " : "");
 }
 
 function isAloneOnItsLine(text: string, match: Match): boolean {
@@ -625,20 +454,21 @@ function isAloneOnItsLine(text: string, match: Match): boolean {
 }
 
 function printInAnswer(text: string, match: Match, value: Json): string {
-  const isBlock =
-    isCollection(value) && isAloneOnItsLine(text, match) && !isLineOfValues(match, value);
-  if (!isBlock) return printInLine(value);
+  if (isScalar(value) || !isAloneOnItsLine(text, match)) return printInLine(value);
+  // A projection that does not form a table is printed as a line of values, not a block (decision 0003).
+  const isLine = match.path.some((segment) => "each" in segment) && !isTable(value);
+  if (isLine) return printInLine(value);
   const gap = text[match.start - 1] === "\r" ? "\n\n" : "\n";
   const before = match.start === 0 ? "" : gap;
   const after = match.end === text.length ? "" : "\n";
-  return before + printBlock(value, text.slice(match.start, match.end)) + after;
+  return before + renderBlock(value, text.slice(match.start, match.end)) + after;
 }
 
 // ---------------------------------------------------------------------------------------------
 // Walking through a text
 
 type Rules = {
-  syntaxes: InputSyntax[];
+  syntaxes: readonly AnswerSyntax[];
   variables: Variables;
   /** `end` is the position after the reference. */
   isClosed: (text: string, position: number, output: string, end: number) => boolean;
@@ -653,7 +483,6 @@ type Rules = {
  */
 function knownReferenceAt(text: string, opening: number, rules: Rules): Match | undefined {
   return rules.syntaxes
-    .filter((syntax) => syntax !== "target")
     .map((syntax) => matchAt(text, opening, syntax))
     .find((match) => match !== undefined && isKnown(match, rules.variables));
 }
@@ -680,7 +509,7 @@ function step(text: string, position: number, output: string, rules: Rules): Rea
   const written = text.slice(match.start, match.end);
   if (escaped) return { piece: found === undefined ? `\\${written}` : written, end: match.end };
   if (found === undefined) return { piece: rules.missing(written), end: match.end };
-  const printed = rules.print(text, match, found.value);
+  const printed = rules.print(text, match, found);
   return { piece: rules.mayPrint(printed, output) ? printed : written, end: match.end };
 }
 
@@ -718,95 +547,27 @@ export function expandOracle(
 // ---------------------------------------------------------------------------------------------
 // Tool inputs
 
-type Failure = "path_not_found" | "bad_alternatives";
+class PathNotFound extends Error {}
 
-class OracleFailure extends Error {
-  readonly code: Failure;
-
-  constructor(code: Failure) {
-    super(code);
-    this.code = code;
-  }
-}
-
-function fail(code: Failure): never {
-  throw new OracleFailure(code);
-}
-
-function resolveEmbedded(text: string, variables: Variables, syntaxes: InputSyntax[]): string {
-  return walk(text, {
-    syntaxes,
-    variables,
-    isClosed: () => false,
-    mayPrint: () => true,
-    print: (_text, _match, value) => printInline(value),
-    missing: () => fail("path_not_found"),
-  });
-}
-
-type Alternatives = { operands: Match[]; operators: string[] };
-
-/** Reads dagger references separated by operators, from `start` to the end of the text. */
-function readAlternatives(text: string, start: number): Alternatives | undefined {
-  const operand = matchAt(text, start, "dagger");
-  if (operand === undefined) return undefined;
-  if (operand.end === text.length) return { operands: [operand], operators: [] };
-  const between = /^[ \t]*(\|\||&&)[ \t]*/.exec(text.slice(operand.end));
-  if (between === null) return undefined;
-  const rest = readAlternatives(text, operand.end + between[0].length);
-  if (rest === undefined) return undefined;
-  const operators = [between[1] ?? "", ...rest.operators];
-  return { operands: [operand, ...rest.operands], operators };
-}
-
-function resolveAlternatives(alternatives: Alternatives, variables: Variables): Json {
-  const operators = new Set(alternatives.operators);
-  if (operators.size > 1) return fail("bad_alternatives");
-  const found = alternatives.operands.map((operand) => lookUp(operand, variables));
-  const existing = found.filter((one) => one !== undefined);
-  if (operators.has("&&") && existing.length < found.length) return fail("path_not_found");
-  const chosen = operators.has("&&") ? existing.at(-1) : existing[0];
-  return chosen === undefined ? fail("path_not_found") : chosen.value;
-}
-
-function wholeReference(text: string, syntaxes: InputSyntax[]): Match | undefined {
-  return syntaxes
-    .map((syntax) => matchAt(text, 0, syntax))
-    .find((match) => match !== undefined && match.end === text.length);
-}
-
-function resolveString(text: string, variables: Variables, syntaxes: InputSyntax[]): Json {
-  const alternatives = syntaxes.includes("dagger") ? readAlternatives(text, 0) : undefined;
-  if (alternatives !== undefined && alternatives.operators.length > 0) {
-    return resolveAlternatives(alternatives, variables);
-  }
-  const whole = wholeReference(text, syntaxes);
-  if (whole === undefined || !isKnown(whole, variables)) {
-    return resolveEmbedded(text, variables, syntaxes);
-  }
-  const found = lookUp(whole, variables);
-  return found === undefined ? fail("path_not_found") : found.value;
-}
-
-function resolveDeep(input: Json, variables: Variables, syntaxes: InputSyntax[]): Json {
-  if (typeof input === "string") return resolveString(input, variables, syntaxes);
-  if (!isCollection(input)) return input;
-  if (Array.isArray(input)) return input.map((one) => resolveDeep(one, variables, syntaxes));
-  // Object.fromEntries creates own properties even for keys such as __proto__.
-  return Object.fromEntries(
-    Object.entries(input).map(([key, one]) => [key, resolveDeep(one, variables, syntaxes)]),
-  );
-}
-
-export function resolveOracle(
-  input: Json,
+/** Returns the text of an input with text in place of its references, or the error's code. */
+export function embedOracle(
+  text: string,
   variables: Variables,
-  options: ResolveOptions = {},
-): ResolveResult {
+  syntaxes: readonly AnswerSyntax[],
+): string | { error: "path_not_found" } {
   try {
-    return { value: resolveDeep(input, variables, options.syntaxes ?? ["dollar"]) };
+    return walk(text, {
+      syntaxes,
+      variables,
+      isClosed: () => false,
+      mayPrint: () => true,
+      print: (_text, _match, value) => renderText(value),
+      missing: () => {
+        throw new PathNotFound();
+      },
+    });
   } catch (error) {
-    if (error instanceof OracleFailure) return { error: error.code };
+    if (error instanceof PathNotFound) return { error: "path_not_found" };
     throw error;
   }
 }

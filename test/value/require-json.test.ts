@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
-import { requireJson } from "../../src/value/require-json.ts";
+import { requireFewContainers, requireJson } from "../../src/value/require-json.ts";
+import { parseJson } from "../../src/edge/http/read-body.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
 import { slow } from "../support/slow.ts";
 
 function nested(levels: number): Json {
@@ -28,13 +30,28 @@ describe("a value to be saved", () => {
   it("can have the maximum number of arrays and objects, but no more", slow, () => {
     const arrays = (count: number): Json => Array.from({ length: count - 1 }, () => []);
     expect(() => requireJson(arrays(limits.maxContainers))).not.toThrow();
-    expect(() => requireJson(arrays(limits.maxContainers + 1))).toThrow(
-      withCode("limit_exceeded", { limit: "maxContainers" }),
-    );
+    const refused = withCode("limit_exceeded", { limit: "maxContainers" });
+    expect(() => requireJson(arrays(limits.maxContainers + 1))).toThrow(refused);
+    // In its text, where brackets in strings are none.
+    const text = (last: string) =>
+      `["[[{", "\\"[",${"{},".repeat(limits.maxContainers - 2)}${last}]`;
+    expect(() => requireFewContainers(text("[]"))).not.toThrow();
+    expect(() => requireFewContainers(text("[[]]"))).toThrow(refused);
   });
 
   it.each([[Infinity], [[-Infinity]], [{ a: [Number.NaN] }]])(
     "cannot contain an infinite number or NaN: %o",
     (value) => expect(() => requireJson(value as Json)).toThrow(withCode("bad_value")),
   );
+});
+
+it("a text with too many arrays and objects is refused before it is parsed, in a body, a value and a record", async () => {
+  // The text is not JSON, which only a parser would find.
+  const text = "[{}".repeat(1 + limits.maxContainers / 2);
+  const refused = { code: "limit_exceeded", details: { limit: "maxContainers" } };
+  expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: "limit_exceeded" }));
+  for (const type of ["application/json", "application/x-ndjson"]) {
+    const body = new Blob([`${text}\n`]).stream();
+    await expect(new MemoryStore().receive(body, type)).rejects.toMatchObject(refused);
+  }
 });

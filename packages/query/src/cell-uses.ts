@@ -36,9 +36,6 @@ const ARITHMETIC = new Set(
 );
 const COMPARISONS = new Set("Eq Ne Lt Le Gt Ge".split(" "));
 const DATES = new Set("date time datetime julianday unixepoch strftime".split(" "));
-/** Instructions that write something else than a cell, by the operand that names the register. */
-const WRITES_P2 = new Set("Rowid Variable Sequence Count Blob Null".split(" "));
-const WRITES_P3 = new Set(["VColumn", "Concat"]);
 /** Functions that read a number, and those that return the cell without some of its characters. */
 const NUMERIC = new Set(
   "abs round ceil ceiling floor trunc sign sqrt pow power exp ln log mod".split(" "),
@@ -57,7 +54,8 @@ const [NUMERIC_AFFINITY, AFFINITY_MASK] = [0x43, 0x47];
 
 /**
  * Follows marked cells through the instructions of a statement, as SQLite has understood it. It reads them in the
- * order in which they stand, twice: what it does not know is no use, and a use that is none changes no result.
+ * order in which they stand, twice: what it does not know is no use, and a use that is none changes no result. So it
+ * does not follow what else is written into a register.
  * Returns the uses of the columns by their marks.
  * `isCleanable`: true if a cell without some of its characters is the same cell.
  */
@@ -106,24 +104,19 @@ class ProgramReader {
     if (CONSTANTS.has(opcode)) this.#write(p2, NUMBER);
     else if (opcode === "String8")
       this.#write(p2, { ...NOTHING, text: p4 ?? "", isNumber: LONG_NUMBER.test(p4 ?? "") });
-    else if (WRITES_P2.has(opcode)) this.#write(p2, NOTHING);
-    else if (WRITES_P3.has(opcode)) this.#write(p3, NOTHING);
     else if (opcode === "SCopy") this.#write(p2, this.#held(p1));
     else if (opcode === "Copy" || opcode === "Move") {
       const count = opcode === "Copy" ? p3 + 1 : Math.max(p3, 1);
       for (let at = 0; at < count; at++) this.#write(p2 + at, this.#held(p1 + at));
-    } else if (ARITHMETIC.has(opcode)) {
-      this.#use("numbers", p1, p2);
-      this.#write(p3, NUMBER);
-    } else if (COMPARISONS.has(opcode)) {
+    } else if (ARITHMETIC.has(opcode)) this.#use("numbers", p1, p2);
+    else if (COMPARISONS.has(opcode)) {
       this.#compare(this.#held(p1), this.#held(p3), p5);
       if (opcode !== "Eq" && opcode !== "Ne") this.#use("dates", p1, p3);
     } else if (opcode === "If" || opcode === "IfNot" || opcode === "IsTrue" || opcode === "Not")
       this.#use("numbers", p1);
     else if (opcode === "IsNull" || opcode === "NotNull") this.#use("nulls", p1);
-    else if (opcode === "Cast") this.#cast(p1, p2);
     else if (opcode === "Function" || opcode === "PureFunc") this.#call(p4, p2, p3);
-    else if (opcode.startsWith("Agg")) this.#aggregate(opcode, { p1, p2, p3, p4 });
+    else if (opcode.startsWith("Agg")) this.#aggregate(opcode, { p2, p3, p4 });
     else this.#readRows(opcode, { p1, p2, p3, p4 });
   }
 
@@ -164,12 +157,6 @@ class ProgramReader {
     }
   }
 
-  #cast(register: number, affinity: number): void {
-    if (affinity < NUMERIC_AFFINITY) return;
-    this.#use("numbers", register);
-    this.#write(register, NUMBER);
-  }
-
   #call(signature: string | null, first: number, result: number): void {
     const { name, count } = signatureOf(signature);
     const { text = "" } = this.#held(first + 1);
@@ -191,9 +178,8 @@ class ProgramReader {
     }
   }
 
-  #aggregate(opcode: string, { p1, p2, p3, p4 }: Operands): void {
-    if (opcode === "AggFinal") return;
-    if (opcode === "AggValue") return this.#write(p3, this.#held(p1));
+  #aggregate(opcode: string, { p2, p3, p4 }: Omit<Operands, "p1">): void {
+    if (opcode === "AggFinal" || opcode === "AggValue") return;
     const { name, count } = signatureOf(p4);
     const isExtreme = (name === "min" || name === "max") && count === 1;
     if (SUMS.has(name)) this.#use("numbers", p2);

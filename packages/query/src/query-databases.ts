@@ -1,5 +1,6 @@
 import { type Bound, ByrefError, requireAtMost } from "../../../src/errors.ts";
 import {
+  distinctNames,
   encoding,
   json,
   requireWellFormed,
@@ -76,30 +77,19 @@ export class QueryDatabases {
   }
 
   /**
-   * Calls `purge` in the transaction of a change after which a copy may be where it must not be, or is of no use.
+   * Calls `onStale` in the transaction of a change after which a copy may be where it must not be, or is of no use.
    * No statement reads such a copy in any case, because `run` deletes it first.
    */
-  watch(store: Pick<VariableStore, "observe">, purge: () => void): void {
+  watch(store: Pick<VariableStore, "observe">, onStale: () => void): void {
     store.observe(({ kind, info }) => {
       const isGone = kind === "deleted" || kind === "evicted";
-      if (isGone || (info.version > 1 && authorityOf(info) !== "trusted")) purge();
+      if (isGone || (info.version > 1 && authorityOf(info) !== "trusted")) onStale();
     });
   }
 
-  /** True if one of these databases may have copies that are not current. */
-  isStale(authorities: Iterable<Authority>): boolean {
-    return Array.from(authorities).some((one) => this.#database(one).isStale);
-  }
-
-  /** Deletes the copies that are not current. Default: in the databases that this instance has used. */
-  async purge(authorities: Iterable<Authority> = this.#opened.keys()): Promise<void> {
-    await Promise.all(Array.from(authorities, (one) => this.#database(one).purge()));
-  }
-
-  /** Deletes all copies. */
-  async clear(): Promise<void> {
-    this.#opened.clear();
-    await Promise.all(AUTHORITIES.map((one) => this.#open(one).keep([])));
+  /** Deletes all copies. Default: in the databases that this instance has used. */
+  async clear(authorities: Iterable<Authority> = this.#opened.keys()): Promise<void> {
+    await Promise.all(Array.from(authorities, (one) => this.#database(one).clear()));
   }
 
   #database(authority: Authority): OpenedDatabase {
@@ -121,8 +111,6 @@ class OpenedDatabase {
   readonly #keepsOthers: boolean;
   /** The tables that may be in it, by key. */
   #kept: ReadonlyMap<string, TableSource> = new Map();
-  /** False if it may have other tables, too. */
-  #isKnown = false;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(engine: QueryEngine, keepsOthers: boolean) {
@@ -136,19 +124,9 @@ class OpenedDatabase {
     return answer;
   }
 
-  /** True if it may have tables that are not current. */
-  get isStale(): boolean {
-    return !this.#isKnown || [...this.#kept.values()].some((table) => !table.isCurrent());
-  }
-
-  async purge(): Promise<void> {
-    if (!this.isStale) return;
-    const before = this.#kept;
-    const current = new Map([...before].filter(([, table]) => table.isCurrent()));
-    await this.#engine.keep([...current.keys()]);
-    if (this.#kept !== before) return;
-    this.#kept = current;
-    this.#isKnown = true;
+  async clear(): Promise<void> {
+    this.#kept = new Map();
+    await this.#engine.keep([]);
   }
 
   async #answer(
@@ -162,9 +140,7 @@ class OpenedDatabase {
           this.#keepsOthers && table.isCurrent() && !tables.some((one) => one.key === key),
       );
       this.#kept = new Map([...others, ...own]);
-      this.#isKnown = false;
       const answer = await this.#engine.run({ ...query, kept: others.map(([key]) => key) });
-      this.#isKnown = true;
       if (answer.kind === "missing") {
         const missing = tables.filter(({ key }) => answer.keys.includes(key));
         for (const table of missing) await loadTable(this.#engine, table);
@@ -305,7 +281,9 @@ async function writeTable(
   function shape(): TableShape {
     const first = [...omitted].slice(0, MAX_NAMED);
     const keys = [...columns.keys()];
-    const names = distinctNames(keys);
+    // A statement cannot contain NUL.
+    const written = keys.map((one) => one.replaceAll("\0", "\ufffd"));
+    const names = distinctNames(written, sqlName, RESERVED);
     const renamed = keys.flatMap((one, at) => {
       const column = names[at] ?? one;
       return column.length > one.length ? [[one, column] as const] : [];
@@ -358,21 +336,13 @@ function cellOf(value: Json): Json {
   return isWhole && BigInt.asIntN(64, BigInt(digits)) === BigInt(digits) ? value : digits;
 }
 
-/**
- * Makes names distinct: SQL ignores case in names, so a name that already exists gets a number. A statement cannot
- * contain NUL.
- */
-function distinctNames(names: readonly string[]): readonly string[] {
-  const taken = new Set<string>();
-  return names.map((key) => {
-    const name = key.replaceAll("\0", "\ufffd");
-    let distinct = name;
-    for (let number = 2; taken.has(distinct.toLowerCase()); number++)
-      distinct = `${name}_${number}`;
-    taken.add(distinct.toLowerCase());
-    return distinct;
-  });
+/** A name as SQL compares it: it ignores the case of ASCII letters. */
+function sqlName(name: string): string {
+  return name.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase());
 }
+
+/** Names that SQLite takes for values: it would give the columns others. */
+const RESERVED = ["true", "false"];
 
 /** True for a text with half of a character, and for JSON with the escape of one. */
 export function mayHaveHalf(text: string): boolean {

@@ -249,7 +249,7 @@ async function searchFor(where: string, editing: Editing): Promise<FindRecords> 
     } finally {
       isNeeded = false;
       // The engine would keep what is stored nowhere for an hour.
-      if (replacing !== undefined) await databases.purge();
+      if (replacing !== undefined) await databases.clear();
     }
   };
 }

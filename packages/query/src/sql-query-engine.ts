@@ -1,3 +1,4 @@
+import { distinctNames } from "../../../src/internal.ts";
 import { limitExceeded, maxima, messageOf } from "../../../src/errors.ts";
 import { formatPath } from "../../../src/references.ts";
 import * as limits from "../../../src/limits.ts";
@@ -326,7 +327,7 @@ class Run {
     for (const [key, column] of renamed) {
       if (!usesAllColumns && !names.includes(key.toLowerCase())) continue;
       const is = `${identifier(column)} has the values of the key ${identifier(key)}`;
-      said.push(`${is}: for SQL, names with other capitals are one name.`);
+      said.push(`${is}, whose name SQL takes for another.`);
     }
     return [...said, ...this.#numberNotes(records)];
   }
@@ -474,15 +475,11 @@ function shownName({ tables }: EngineQuery, table: string): string {
 
 /** SQLite makes names distinct with a colon and a number. */
 function distinctColumns(columns: readonly string[]): readonly string[] {
-  const counts = new Map<string, number>();
-  return columns.map((column) => {
-    const [, base = column] = /^([^]*):\d+$/.exec(column) ?? [];
-    const count = counts.get(base) ?? 0;
-    const isRepeated = count > 0 && base !== column;
-    const own = isRepeated ? base : column;
-    counts.set(own, (counts.get(own) ?? 0) + 1);
-    return isRepeated ? `${base}_${count + 1}` : column;
+  const written = columns.map((column, at) => {
+    const [, base] = /^([^]*):\d+$/.exec(column) ?? [];
+    return base !== undefined && columns.slice(0, at).includes(base) ? base : column;
   });
+  return distinctNames(written);
 }
 
 /** A whole number as bytes of its digits: nothing else in a result is bytes. */

@@ -114,6 +114,7 @@ export function describeTextColumns(name: string, make: () => QueryEngine): void
       ],
       ["count(*) FROM crm WHERE mixed > 50", /"mixed" is mixed/, 1],
       ["amount FROM crm ORDER BY amount LIMIT 1", /"amount" is text/, 20],
+      ["avg(round(score)) FROM crm", /"score" is text/, 33.5],
       ["count(*) FROM crm WHERE score > max", /"score" is text/, 0],
       [
         "count(*) FROM crm WHERE stage IS NULL",

@@ -2,7 +2,7 @@ import * as ascii from "../../value/ascii.ts";
 import type { Context } from "hono";
 import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { requireJson } from "../../value/require-json.ts";
+import { requireFewContainers, requireJson } from "../../value/require-json.ts";
 import { clip } from "../../value/characters.ts";
 import { type Json, parsedJson } from "../../value/json.ts";
 import { type MediaType, parseMediaType } from "../../value/media-type.ts";
@@ -39,6 +39,7 @@ export function unsupportedType({ headers }: Request, advice: string): ByrefErro
 
 /** Throws `bad_json`, `limit_exceeded` (too deep) or `bad_value` (a number out of range). */
 export function parseJson(text: string): Json {
+  requireFewContainers(text);
   let value: Json;
   try {
     value = parsedJson(text);

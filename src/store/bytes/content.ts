@@ -1,6 +1,5 @@
 import { requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { marksOfElements } from "../../value/array-meter.ts";
 import {
   countOf,
   deepFreeze,
@@ -9,7 +8,7 @@ import {
   parsedBody,
   typeOfJson,
 } from "../../value/json.ts";
-import type { Mark } from "../../value/marks.ts";
+import { type Mark, marksOfElements } from "../../value/marks.ts";
 import { isUtf8, type MediaType } from "../../value/media-type.ts";
 import { BytesMeter } from "../../value/meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";

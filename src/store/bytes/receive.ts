@@ -1,11 +1,11 @@
 import * as ascii from "../../value/ascii.ts";
 import { ByrefError, failingAs, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { ArrayMeter } from "../../value/array-meter.ts";
-import { copyOf, joinBytes, piecesOf } from "../../value/bytes.ts";
+import { copyOf, joinBytes } from "../../value/bytes.ts";
 import { ByteBuffer } from "../../value/byte-buffer.ts";
-import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
+import { BytesMeter, type Meter } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
+import { requireFewContainers } from "../../value/require-json.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { type JsonArray, parsedBody } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
@@ -174,37 +174,17 @@ function meterFor(mediaType: string): Meter {
   return mediaType === RECORDS_TYPE ? new RecordsMeter() : new BytesMeter(mediaType);
 }
 
-/** Receives JSON. Of a long array, only its bytes are held, and the elements of one piece. */
 async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> {
   const held = new ByteBuffer();
-  let array: ArrayMeter | undefined;
-  let bytes = 0;
-  let longBytes = LONG_BYTES;
   for await (const chunk of stream) {
-    bytes += chunk.length;
-    requireAtMost("maxJsonBytes", bytes, JSON_ADVICE);
-    for (const piece of piecesOf(chunk, PIECE_BYTES)) {
-      if (array !== undefined) array.write(piece);
-      else held.add(piece);
-      if (held.size < longBytes) continue;
-      if (ARRAY_START.test(new TextDecoder().decode(held.start()))) {
-        array = new ArrayMeter();
-        for (const block of held.take()) array.write(block);
-      } else longBytes = Infinity;
-    }
-  }
-  if (array !== undefined) {
-    const { about, ...stored } = array.end();
-    return new Content({ about: { ...about, mediaType: JSON_TYPE }, ...stored });
+    held.add(chunk);
+    requireAtMost("maxJsonBytes", held.size, JSON_ADVICE);
   }
   const text = held.takeText("The body is not JSON: it is not UTF-8.");
+  requireFewContainers(text);
   const refuse = (reason: string) => new ByrefError("bad_json", `The body is not JSON: ${reason}`);
   return jsonContent(
     failingAs(() => parsedBody(text), refuse),
     text,
   );
 }
-
-/** An array is read in pieces of this length. A shorter text is read as a whole. */
-const LONG_BYTES = 1_048_576;
-const ARRAY_START = /^[ \t\n\r]*\[/u;

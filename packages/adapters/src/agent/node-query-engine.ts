@@ -29,8 +29,8 @@ const DURABLE_OBJECT_LIMITS = {
 export function nodeQueryDatabases(store: VariableStore): QueryDatabases {
   nodeSqlite();
   const databases = new QueryDatabases(nodeQueryEngine);
-  // No statement reads a copy that is not purged: the next query deletes it first.
-  databases.watch(store, () => void databases.purge().catch(() => undefined));
+  // No statement reads a copy that is not deleted: the next query deletes it first.
+  databases.watch(store, () => void databases.clear().catch(() => undefined));
   return databases;
 }
 

@@ -232,7 +232,7 @@ function databasesFor(
   };
   const databases = new QueryDatabases((authority) => remoteEngine(() => connect(authority)));
   databases.watch(store, () => {
-    databases.purge(AUTHORITIES).catch((error: unknown) => console.error(error));
+    databases.clear(AUTHORITIES).catch((error: unknown) => console.error(error));
   });
   return databases;
 }

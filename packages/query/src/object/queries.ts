@@ -189,6 +189,8 @@ class ConversationTables implements contexts.ConversationQueries {
   /** Undefined before they are read. */
   #marks: Set<Mark> | undefined;
   #purging: Promise<void> | undefined;
+  /** True if a variable has changed since copies were last deleted. */
+  #isStale = false;
 
   constructor(context: contexts.ConversationContext) {
     this.#context = context;
@@ -216,13 +218,11 @@ class ConversationTables implements contexts.ConversationQueries {
 
   watch({ store }: ConversationData): void {
     this.databases?.watch(store, () => {
-      if (this.databases?.isStale(this.#used) !== true) return;
+      if (this.#used.length === 0) return;
       // In the transaction of the change, so that a crash cannot come between.
       this.#mark("tables purge");
-      const purged = Promise.resolve().then(() => this.purged());
-      this.#context.state.waitUntil(
-        purged.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))),
-      );
+      this.#isStale = true;
+      this.#inBackground(Promise.resolve().then(() => this.purged()));
     });
   }
 
@@ -235,8 +235,11 @@ class ConversationTables implements contexts.ConversationQueries {
   }
 
   async #purge(databases: QueryDatabases): Promise<void> {
-    // Other variables may change meanwhile.
-    while (databases.isStale(this.#used)) await databases.purge(this.#used);
+    do {
+      // Other variables may change meanwhile.
+      this.#isStale = false;
+      await databases.clear(this.#used);
+    } while (this.#isStale);
     this.#marks?.delete("tables purge");
     this.#context.sql.run(`DELETE FROM meta WHERE key = 'tables purge'`);
   }
@@ -269,10 +272,13 @@ class ConversationTables implements contexts.ConversationQueries {
   }
 
   #clear(): void {
-    const cleared = this.databases?.clear() ?? Promise.resolve();
-    this.#context.state.waitUntil(
-      cleared.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))),
-    );
+    this.#inBackground(this.databases?.clear(AUTHORITIES) ?? Promise.resolve());
     this.#marks = undefined;
+  }
+
+  #inBackground(work: Promise<void>): void {
+    this.#context.state.waitUntil(
+      work.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))),
+    );
   }
 }
