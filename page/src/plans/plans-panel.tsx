@@ -383,7 +383,7 @@ function CallDetails({ call }: { readonly call: PlannedCall }) {
         <h3>{_tool}</h3>
         <MarkLabel mark={markOfCall(call)} />
       </header>
-      <dl>
+      <dl className="facts">
         <Fact name="Step">{_id}</Fact>
         <Fact name="Writes">{_outputPath}</Fact>
         <Fact name="Depends on">{[...after, ..._after].join(", ") || undefined}</Fact>
