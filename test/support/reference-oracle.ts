@@ -43,157 +43,63 @@ const lastLine = (text: string): string => text.split(/\r\n|\n|\r/).at(-1) ?? ""
 const hasEmptyLine = (text: string): boolean => /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/.test(text);
 
 // ---------------------------------------------------------------------------------------------
-// The path parser. It reads a window of at most 512 characters and records whether it looked beyond the
-// window's end. If it did, the window alone does not decide the match.
+// The grammar. A match is decided within a window of 512 characters: what follows in it may not be the beginning of
+// another segment that ends behind the window.
 
-class Window {
-  readonly text: string;
-  askedBehindEnd = false;
+const KEY = String.raw`[A-Za-z_]\w*`;
+const INTEGER = String.raw`(?:0|-?[1-9]\d*)`;
+const inQuotes = (quote: string) => String.raw`${quote}(?:[^${quote}\\\r\n]|\\[\\'"])*`;
+const QUOTED = `(?:${inQuotes('"')}"|${inQuotes("'")}')`;
+const INSIDE = String.raw`\*|${QUOTED}|${INTEGER}|${INTEGER}?:${INTEGER}?`;
+const SEGMENT = String.raw`\.${KEY}|\[(?:${INSIDE})\]`;
+const NAME = String.raw`[A-Za-z_]\w{0,${NAME_LENGTH - 1}}(?!\w)`;
+const REFERENCE = new RegExp(`(${NAME})((?:${SEGMENT})*)`, "y");
+/** The beginning of a segment, or nothing, up to the end. */
+const CUT_OFF = new RegExp(
+  String.raw`^(?:\.|\[(?:${INSIDE}|-?|${INTEGER}?:-?|${inQuotes('"')}\\?|${inQuotes("'")}\\?)?)?$`,
+);
 
-  constructor(text: string) {
-    this.text = text;
+function segmentOf(written: string): Segment {
+  const inside = written.slice(1, -1);
+  if (written.startsWith(".")) return { kind: "key", key: written.slice(1) };
+  if (inside === "*") return { kind: "each" };
+  if (/^['"]/.test(inside)) {
+    return { kind: "key", key: inside.slice(1, -1).replaceAll(/\\(.)/g, "$1") };
   }
-
-  at(position: number): string {
-    const character = this.text[position];
-    if (character === undefined) this.askedBehindEnd = true;
-    return character ?? "";
-  }
+  const [from, to] = inside.split(":").map((one) => (one === "" ? undefined : Number(one)));
+  return inside.includes(":") ? { kind: "slice", from, to } : { kind: "index", index: from ?? 0 };
 }
 
-function readIdentifier(window: Window, start: number, longest: number): Read<string> | undefined {
-  if (!/^[A-Za-z_]$/.test(window.at(start))) return undefined;
-  let end = start + 1;
-  while (isWordCharacter(window.at(end))) {
-    end += 1;
-    if (end - start > longest) return undefined;
-  }
-  return { piece: window.text.slice(start, end), end };
-}
-
-function readInteger(window: Window, start: number): Read<number> | undefined {
-  if (window.at(start) === "0") return { piece: 0, end: start + 1 };
-  let end = start;
-  if (window.at(end) === "-") end += 1;
-  if (!/^[1-9]$/.test(window.at(end))) return undefined;
-  while (/^[0-9]$/.test(window.at(end))) end += 1;
-  return { piece: Number(window.text.slice(start, end)), end };
-}
-
-function readQuoted(window: Window, start: number): Read<string> | undefined {
-  const quote = window.at(start);
-  let key = "";
-  let position = start + 1;
-  while (window.at(position) !== quote) {
-    let character = window.at(position);
-    if (character === "" || isLineBreak(character)) return undefined;
-    if (character === "\\") {
-      position += 1;
-      character = window.at(position);
-      if (!["\\", "'", '"'].includes(character)) return undefined;
-    }
-    key += character;
-    position += 1;
-  }
-  return { piece: key, end: position + 1 };
-}
-
-function readIndexOrSlice(window: Window, start: number): Read<Segment> | undefined {
-  const first = readInteger(window, start);
-  const afterFirst = first?.end ?? start;
-  const next = window.at(afterFirst);
-  if (next === "]" && first !== undefined) {
-    return { piece: { kind: "index", index: first.piece }, end: afterFirst };
-  }
-  if (next !== ":") return undefined;
-  const second = readInteger(window, afterFirst + 1);
-  const end = second?.end ?? afterFirst + 1;
-  return { piece: { kind: "slice", from: first?.piece, to: second?.piece }, end };
-}
-
-function readInsideBrackets(window: Window, start: number): Read<Segment> | undefined {
-  const first = window.at(start);
-  if (first === "*") return { piece: { kind: "each" }, end: start + 1 };
-  if (first !== "'" && first !== '"') return readIndexOrSlice(window, start);
-  const quoted = readQuoted(window, start);
-  return quoted && { piece: { kind: "key", key: quoted.piece }, end: quoted.end };
-}
-
-function readSegment(window: Window, start: number): Read<Segment> | undefined {
-  const first = window.at(start);
-  if (first === ".") {
-    const key = readIdentifier(window, start + 1, Infinity);
-    return key && { piece: { kind: "key", key: key.piece }, end: key.end };
-  }
-  if (first !== "[") return undefined;
-  const inside = readInsideBrackets(window, start + 1);
-  if (inside === undefined || window.at(inside.end) !== "]") return undefined;
-  return { piece: inside.piece, end: inside.end + 1 };
-}
-
-/** Reads as many complete segments as follow: the longest path. */
-function readPath(window: Window, start: number): Read<Segment[]> {
-  const segment = readSegment(window, start);
-  if (segment === undefined) return { piece: [], end: start };
-  const rest = readPath(window, segment.end);
-  return { piece: [segment.piece, ...rest.piece], end: rest.end };
-}
-
-function readNameAndPath(window: Window, start: number): Read<Reference> | undefined {
-  const name = readIdentifier(window, start, NAME_LENGTH);
-  if (name === undefined) return undefined;
-  const path = readPath(window, name.end);
-  return { piece: { name: name.piece, path: path.piece }, end: path.end };
-}
-
-// ---------------------------------------------------------------------------------------------
-// The four forms
-
-function readUnbracedDollar(window: Window): Read<Reference> | undefined {
-  const reference = readNameAndPath(window, 1);
-  if (reference === undefined) return undefined;
-  // A closing dollar directly after the reference makes it a formula.
-  return window.at(reference.end) === "$" ? undefined : reference;
-}
-
-function readBracedDollar(window: Window): Read<Reference> | undefined {
-  const reference = readNameAndPath(window, 2);
-  if (reference === undefined || window.at(reference.end) !== "}") return undefined;
-  return { piece: reference.piece, end: reference.end + 1 };
-}
-
-function skipSpacesAndTabs(window: Window, start: number): number {
-  let end = start;
-  while ([" ", "\t"].includes(window.at(end))) end += 1;
-  return end;
-}
-
-function readMustache(window: Window): Read<Reference> | undefined {
-  const reference = readNameAndPath(window, skipSpacesAndTabs(window, 2));
-  if (reference === undefined) return undefined;
-  const close = skipSpacesAndTabs(window, reference.end);
-  if (window.at(close) !== "}" || window.at(close + 1) !== "}") return undefined;
-  return { piece: reference.piece, end: close + 2 };
-}
-
-function readForm(window: Window, syntax: InputSyntax): Read<Reference> | undefined {
-  if (syntax === "dollar" && window.text.startsWith("${")) return readBracedDollar(window);
-  if (syntax === "dollar" && window.text.startsWith("$")) return readUnbracedDollar(window);
-  if (syntax === "mustache" && window.text.startsWith("{{")) return readMustache(window);
-  if (syntax === "dagger" && window.text.startsWith("†")) return readNameAndPath(window, 1);
-  if (syntax === "target" && window.text.startsWith("variable:")) {
-    return readNameAndPath(window, "variable:".length);
-  }
-  return undefined;
-}
+/** What opens a reference in each syntax, and what has to follow it. */
+const FORMS: Record<InputSyntax, [opening: RegExp, closing: RegExp][]> = {
+  dollar: [
+    [/^\$(?!\{)/, /^(?!\$)/],
+    [/^\$\{/, /^\}/],
+  ],
+  mustache: [[/^\{\{[ \t]*/, /^[ \t]*\}\}/]],
+  dagger: [[/^†/, /^/]],
+  target: [[/^variable:/, /^/]],
+};
 
 /** Returns the longest reference of this syntax that opens at `start`, whether or not its name is known. */
 function matchAt(text: string, start: number, syntax: InputSyntax): Match | undefined {
-  const window = new Window(text.slice(start, start + DECISION_LENGTH));
-  const read = readForm(window, syntax);
-  const undecided = window.askedBehindEnd && window.text.length === DECISION_LENGTH;
-  if (read === undefined || undecided) return undefined;
-  return { ...read.piece, syntax, start, end: start + read.end };
+  const window = text.slice(start, start + DECISION_LENGTH);
+  for (const [opening, closing] of FORMS[syntax]) {
+    const opened = opening.exec(window);
+    if (opened === null) continue;
+    REFERENCE.lastIndex = opened[0].length;
+    const [written, name = "", path = ""] = REFERENCE.exec(window) ?? [];
+    if (written === undefined) return undefined;
+    const rest = window.slice(opened[0].length + written.length);
+    const closed = closing.exec(rest);
+    if (closed === null) return undefined;
+    const isUndecided = window.length === DECISION_LENGTH && CUT_OFF.test(rest);
+    if (closed[0] === "" && isUndecided) return undefined;
+    const end = start + window.length - rest.length + closed[0].length;
+    const segments = path.match(new RegExp(SEGMENT, "g")) ?? [];
+    return { name, path: segments.map(segmentOf), syntax, start, end };
+  }
+  return undefined;
 }
 
 // ---------------------------------------------------------------------------------------------
