@@ -34,7 +34,13 @@ describe.each(versions)("the packed library on $name, compatibility date $date",
     );
     const program = join(folder, "tools/node_modules/wrangler/bin/wrangler.js");
     const settings = ["--var", "AUTH:none", "--var", "MODEL:demo"];
-    const parameters = ["dev", "--ip=127.0.0.1", "--port=0", `--persist-to=${folder}/state`];
+    const parameters = [
+      "dev",
+      "--ip=127.0.0.1",
+      "--local",
+      "--port=0",
+      `--persist-to=${folder}/state`,
+    ];
     server = spawn("node", [program, ...parameters, ...settings], {
       ...options(app),
       // wrangler leads a process group, which includes its workerd.
