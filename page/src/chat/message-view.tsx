@@ -8,6 +8,7 @@ import {
   Form,
   IconButton,
   type IconName,
+  isOfInputMethod,
   Problem,
   Segments,
   SubmitButtons,
@@ -91,7 +92,7 @@ function Question({ message, isBusy, actions }: MessageViewProps) {
         cancel();
         actions.edit(message, messageIn(draft));
       }}
-      onKeyDown={({ key }) => key === "Escape" && cancel()}
+      onKeyDown={(event) => event.key === "Escape" && !isOfInputMethod(event) && cancel()}
     >
       <textarea
         className="field"
