@@ -1,4 +1,5 @@
 import { ClientError } from "../../packages/client/src/client.ts";
+import { parseJson } from "../../packages/client/src/client/connection.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
 
 /** The browser's language. Some name it with a suffix that is no language tag: `en-US@posix`. */
@@ -69,12 +70,10 @@ export function bytesInWords(bytes: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
-/** Returns undefined for a text that is no JSON. Numbers that the browser may not give back stay texts. */
+/** Returns undefined for a text that is no JSON. Numbers that the browser would not give back stay texts. */
 export function jsonIn(text = ""): unknown {
-  const digits = (_: string, value: unknown, about?: { readonly source?: string }) =>
-    typeof value === "number" && /(?:\d\W*){16}/u.test(about?.source ?? "") ? about?.source : value;
   try {
-    return JSON.parse(text, digits);
+    return parseJson(text);
   } catch {
     return undefined;
   }
