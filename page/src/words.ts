@@ -237,6 +237,12 @@ const ENDINGS: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",
   "image/svg+xml": "svg",
   "application/octet-stream": "bin",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+  "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+  "application/vnd.ms-excel": "xls",
+  "application/msword": "doc",
+  "audio/mpeg": "mp3",
 };
 
 /** Returns the file name of a download. */
