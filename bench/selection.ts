@@ -3,7 +3,7 @@ export const LOCAL_RESULTS = "results.local.json";
 /** The results that the documents quote. Only a complete run with the peers replaces them. */
 export const PUBLISHED_RESULTS = "results.json";
 
-const QUICK = [
+const BENCHES = [
   "bundle",
   "prompt",
   "long-talk",
@@ -16,10 +16,7 @@ const QUICK = [
   "queries",
   "programs",
   "gateway",
-  "proofs",
 ];
-/** The last installs packages, and takes a minute. */
-const BENCHES = [...QUICK, "new-project"];
 
 /** The benches and options of one run of `bench/main.ts`. */
 export interface Selection {
@@ -45,7 +42,7 @@ export function selectionOf(given: readonly string[]): Selection {
   const isQuick = given.includes("--quick") || (isRecorded && !isBesidePeers);
   const others = given.filter((argument) => argument.startsWith("--") && argument !== "--quick");
   return {
-    benches: isRecorded ? (isBesidePeers ? BENCHES : QUICK) : named,
+    benches: isRecorded ? BENCHES : named,
     options: isQuick ? [...others, "--quick"] : others,
     isBesidePeers,
     isRecorded,

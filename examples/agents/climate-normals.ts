@@ -71,23 +71,15 @@ const cities: ReadonlyMap<string, ClimateNormals> = new Map(
     .flatMap((city) => [city.name, ...city.aliases].map((name) => [fold(wordsIn(name)), city])),
 );
 
-/** The city that a location begins with (`NYC`, `sao paulo`, `Paris, France`), or undefined. */
+/** The city that a location begins with (`NYC`, `sao paulo`, `Paris, France`), or undefined. The longest name wins. */
 export function findCity(location: string): ClimateNormals | undefined {
-  return cityAt(wordsIn(location), 0)?.city;
-}
-
-/** The city whose name begins at a place of these words, and the words of the name; the longest name wins. */
-export function cityAt(words: readonly string[], at: number) {
-  for (const count of [4, 3, 2, 1]) {
-    const name = words.slice(at, at + count);
-    const city = cities.get(fold(name));
-    if (city !== undefined) return { city, name };
-  }
-  return undefined;
+  const words = wordsIn(location);
+  const names = [4, 3, 2, 1].map((count) => fold(words.slice(0, count)));
+  return cities.get(names.find((name) => cities.has(name)) ?? "");
 }
 
 /** The words of a text as they are written. An apostrophe may be in one: `London's`. */
-export function wordsIn(text: string): readonly string[] {
+function wordsIn(text: string): readonly string[] {
   return text.match(/[\p{L}\p{M}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu) ?? [];
 }
 

@@ -4,7 +4,7 @@ import {
   demoModel as modelOfRules,
   type DemoModelOptions,
 } from "../../packages/testing/src/demo.ts";
-import { shop } from "./next-step.ts";
+import { shop } from "./shop.ts";
 
 /** The demo model, with the phrases of the example agents. */
 export function demoModel(options: Omit<DemoModelOptions, "scripts"> = {}): LanguageModelV4 {

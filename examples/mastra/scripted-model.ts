@@ -1,10 +1,7 @@
-import type {
-  LanguageModelV4CallOptions,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4StreamPart,
-} from "@ai-sdk/provider";
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { Agent } from "@mastra/core/agent";
 import type { MastraModelConfig } from "@mastra/core/llm";
-import { MockLanguageModelV4 } from "ai/test";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 
 /** The output of one step: tool calls by name and input, and texts. A text arrives in chunks. */
 export interface Step {
@@ -12,40 +9,33 @@ export interface Step {
   readonly text?: string | readonly string[];
 }
 
-const usage = {
-  inputTokens: { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 },
-  outputTokens: { total: 0, text: 0, reasoning: 0 },
-};
+/** Steps of a model that goes on after its script. */
+const SILENT: readonly Step[] = Array.from({ length: 9 }, () => ({}));
 
 /** A model that plays a script, step by step, and records its prompts. */
-export class ScriptedModel extends MockLanguageModelV4 {
-  readonly prompts: LanguageModelV4CallOptions[] = [];
+export class ScriptedModel {
+  readonly prompts: readonly LanguageModelV4CallOptions[];
+  /** Mastra has its own copy of the provider's types. */
+  readonly config: MastraModelConfig;
   /** Called before each step. If it throws, the model fails with that error. */
   onStep: (step: number) => void = () => undefined;
 
   constructor(steps: readonly Step[]) {
-    let next = 0;
-    const parts = (options: LanguageModelV4CallOptions) => {
-      this.prompts.push(options);
-      this.onStep(next);
-      return partsOf(steps[next], next++);
-    };
-    super({
-      doGenerate: async (options) => resultOf(parts(options)),
-      doStream: async (options) => ({
-        stream: new ReadableStream<LanguageModelV4StreamPart>({
-          start(controller) {
-            for (const part of parts(options)) controller.enqueue(part);
-            controller.close();
-          },
-        }),
-      }),
+    const played = [...steps, ...SILENT].map(({ calls = [], text: said = [] }, step) => () => {
+      this.onStep(step);
+      const chunks = typeof said === "string" ? [said] : said;
+      const parts = calls.map(([tool, input], at) =>
+        toolCall(tool, input, { id: `call-${step}-${at}` }),
+      );
+      return [
+        ...(chunks.length === 0 ? [] : text("", { id: `text-${step}`, chunks })),
+        ...parts.flat(),
+        ...finish(calls.length > 0 ? "tool-calls" : "stop", { input: 0, output: 0 }),
+      ];
     });
-  }
-
-  /** The same model, cast because Mastra has its own copy of the provider's types. */
-  get config(): MastraModelConfig {
-    return this as unknown as MastraModelConfig;
+    const model = scriptedModel(played);
+    this.prompts = model.calls;
+    this.config = model as unknown as MastraModelConfig;
   }
 
   /** Number of characters in all prompts, with the tools' definitions. */
@@ -56,39 +46,7 @@ export class ScriptedModel extends MockLanguageModelV4 {
   }
 }
 
-function partsOf({ calls = [], text = [] }: Step = {}, step: number): LanguageModelV4StreamPart[] {
-  const deltas = typeof text === "string" ? [text] : text;
-  const id = `text-${step}`;
-  return [
-    { type: "stream-start", warnings: [] },
-    ...(deltas.length === 0
-      ? []
-      : ([
-          { type: "text-start", id },
-          ...deltas.map((delta) => ({ type: "text-delta" as const, id, delta })),
-          { type: "text-end", id },
-        ] as const)),
-    ...calls.map(([toolName, input], index) => ({
-      type: "tool-call" as const,
-      toolCallId: `call-${step}-${index}`,
-      toolName,
-      input: JSON.stringify(input),
-    })),
-    {
-      type: "finish",
-      usage,
-      finishReason: { unified: calls.length > 0 ? "tool-calls" : "stop", raw: undefined },
-    },
-  ];
-}
-
-function resultOf(parts: readonly LanguageModelV4StreamPart[]): LanguageModelV4GenerateResult {
-  const text = parts.map((part) => (part.type === "text-delta" ? part.delta : "")).join("");
-  const calls = parts.filter((part) => part.type === "tool-call");
-  return {
-    content: [...(text === "" ? [] : [{ type: "text" as const, text }]), ...calls],
-    finishReason: { unified: calls.length > 0 ? "tool-calls" : "stop", raw: undefined },
-    usage,
-    warnings: [],
-  };
+/** An agent with this model. */
+export function agentOf({ config: model }: ScriptedModel, more: object = {}): Agent {
+  return new Agent({ id: "shop", name: "Shop", instructions: "You help.", model, ...more });
 }

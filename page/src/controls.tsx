@@ -52,6 +52,14 @@ export function IconButton({ icon, label, isSmall = false, ...props }: IconButto
   );
 }
 
+/**
+ * True for a key that an input method takes: the Enter that chooses its characters, the Escape that discards them. In
+ * Safari, such an Enter comes when the composition has ended.
+ */
+export function isOfInputMethod({ nativeEvent }: KeyboardEvent): boolean {
+  return nativeEvent.isComposing || nativeEvent.keyCode === 229;
+}
+
 interface SubmitButtonsProps {
   readonly word: string;
   readonly isOff?: boolean;

@@ -1,4 +1,5 @@
 import { ClientError } from "../../packages/client/src/client.ts";
+import { parseJson } from "../../packages/client/src/client/connection.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
 
 /** The browser's language. Some name it with a suffix that is no language tag: `en-US@posix`. */
@@ -69,12 +70,10 @@ export function bytesInWords(bytes: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
-/** Returns undefined for a text that is no JSON. Numbers that the browser may not give back stay texts. */
+/** Returns undefined for a text that is no JSON. Numbers that the browser would not give back stay texts. */
 export function jsonIn(text = ""): unknown {
-  const digits = (_: string, value: unknown, about?: { readonly source?: string }) =>
-    typeof value === "number" && /(?:\d\W*){16}/u.test(about?.source ?? "") ? about?.source : value;
   try {
-    return JSON.parse(text, digits);
+    return parseJson(text);
   } catch {
     return undefined;
   }
@@ -238,6 +237,12 @@ const ENDINGS: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",
   "image/svg+xml": "svg",
   "application/octet-stream": "bin",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+  "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+  "application/vnd.ms-excel": "xls",
+  "application/msword": "doc",
+  "audio/mpeg": "mp3",
 };
 
 /** Returns the file name of a download. */

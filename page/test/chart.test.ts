@@ -1,13 +1,6 @@
 import { expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
-import {
-  comparable,
-  firstChoice,
-  seriesOf,
-  timeIn,
-  valueScale,
-  xColumns,
-} from "../src/chart/chart.tsx";
+import { firstChoice, timeIn, valueScale, xColumns } from "../src/chart/chart.tsx";
 import { columnsOf } from "../src/variables/records.ts";
 
 const rowsOf = (values: readonly Json[]) => values.map((value, index) => ({ index, value }));
@@ -48,16 +41,3 @@ it.each([0, -3, 1_700_000_000_000_000_000, 1e300])(
     expect(place(value)).toBeLessThan(200);
   },
 );
-
-const rows = rowsOf([
-  { n: 1, m: 1_000 },
-  { n: null, m: "x" },
-  { n: 3, m: 3_000 },
-]);
-const series = seriesOf(rows, ["n", "m"]);
-
-it("series are drawn apart if one would make the other unreadable", () => {
-  expect(comparable(series).map((group) => group.map(({ name }) => name))).toEqual([["m"], ["n"]]);
-  const near = seriesOf(rowsOf([{ a: 1, b: 20 }]), ["a", "b"]);
-  expect(comparable(near)).toHaveLength(1);
-});

@@ -14,29 +14,14 @@ const orders = {
 } as const;
 
 describe("follow-up questions", () => {
-  it("ask for an average by group or for the highest figure in the newest tables", () => {
-    const totals = {
-      ...orders,
-      name: "totals",
-      shape: "{month: string, total: number}[]",
-      updatedAt: "2026-01-01T00:00:01Z",
-    };
-    expect(followUps([orders, totals])).toEqual([
+  it("ask for the highest and lowest figure in the newest tables, unless that was asked", () => {
+    const shape = "{month: string, total: number}[]";
+    const totals = { ...orders, name: "totals", shape, updatedAt: "2026-01-01T00:00:01Z" };
+    const asked = "What is the lowest total in $totals?";
+    expect(followUps([orders, totals], [asked])).toEqual([
       "What is the highest total in $totals?",
-      "What is the lowest total in $totals?",
-      "What is the average total by country in $list_orders_1?",
-    ]);
-    expect(followUps([orders]).at(-1)).toBe("What is the lowest total in $list_orders_1?");
-  });
-
-  it("are none that was asked, and ask for no average of averages", () => {
-    const asked = "What is the average total by country in $list_orders_1?";
-    const shape = "{country: string, average: number}[]";
-    const averages = { ...orders, name: "averages", shape, updatedAt: "2026-01-02T00:00:00Z" };
-    expect(followUps([orders, averages], [asked])).toEqual([
-      "What is the highest average in $averages?",
-      "What is the lowest average in $averages?",
       "What is the highest total in $list_orders_1?",
+      "What is the lowest total in $list_orders_1?",
     ]);
   });
 

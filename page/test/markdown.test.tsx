@@ -18,6 +18,8 @@ describe("Markdown", () => {
     expect(htmlOf("# A\n\nb **c** `d`\n\n- e\n- f")).toBe(
       "<h2>A</h2><p>b <strong>c</strong> <code>d</code></p><ul><li>e</li><li>f</li></ul>",
     );
+    // commonmark/commonmark.js#10
+    expect(htmlOf("0. a\n1. b")).toBe('<ol start="0"><li>a</li><li>b</li></ol>');
     // The box of a task whose list has blank lines.
     expect(htmlOf("- [x] a\n\n- b")).toMatch(/^<ul><li[^>]*><input[^>]*><p>a<\/p>/);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { requireName } from "../../src/store/names.ts";
-import { kindOfFile, uploadOf, variableName } from "../src/variables/uploads.tsx";
+import { decoded, kindOfFile, uploadOf, variableName } from "../src/variables/uploads.tsx";
 
 describe("the variable name for a file", () => {
   it.each([
@@ -43,6 +43,23 @@ describe("an uploaded file", () => {
     expect(upload).toMatchObject({ name: "old", contentType: "text/csv", delimiter: "auto" });
     expect(await upload.body.text()).toBe("a\né\n");
   });
+
+  it("is sent as UTF-8 if it is JSON from PowerShell (gcarreno/laz-JSON-Viewer#19)", async () => {
+    const bytes = Buffer.from('\uFEFF{"a":"é"}', "utf16le");
+    const upload = await uploadOf(new File([bytes], "a.json"));
+    expect(await upload.body.text()).toBe('{"a":"é"}');
+  });
+
+  it.each([
+    ["zh-CN", "城市", [0xb3, 0xc7, 0xca, 0xd0]],
+    ["ja", "都市", [0x93, 0x73, 0x8e, 0x73]],
+    ["fr", "é", [0xe9]],
+  ])(
+    "is read in the old encoding of the language %s (objectstack-ai/objectui#2556)",
+    (language, text, codes) => {
+      expect(decoded(new Uint8Array(codes).buffer, language)).toBe(text);
+    },
+  );
 
   it("is refused if it is a folder, which cannot be read (pingdotgg/t3code#11961)", async () => {
     const folder = Object.assign(new File(["x"], "folder"), {

@@ -106,6 +106,8 @@ it.each([
   ["image/JPEG", "v.jpg", true],
   ["image/svg+xml", "v.svg", false],
   ["nonsense/", "v.bin", false],
+  // marimo-team/marimo#8068
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "v.xlsx", false],
 ])("a download of %s is named %s, and that it is shown is %s", (mediaType, name, isShown) => {
   expect(fileName({ name: "v", mediaType })).toBe(name);
   expect(isShownImage(mediaType)).toBe(isShown);

@@ -73,6 +73,28 @@ describe("the composer", () => {
     await page.getByRole("article", { name: "Variable my_sales" }).waitFor();
   });
 
+  it("leaves keys to an input method (nearai/ironclaw#1139, RAIT-09/obsidian-agent-client#75)", async ({
+    open,
+    scripted,
+  }) => {
+    const page = await open(scripted.url);
+    await page.getByText("test-model", { exact: true }).waitFor();
+    const field = page.getByLabel("Message", { exact: true });
+    await attachSales(page, "Oslo,3\n");
+    await eventually(async () => expect(await field.inputValue()).toBe("$my_sales "));
+    await field.fill("");
+    await field.pressSequentially("Add $my");
+    await page.getByRole("option", { name: "$my_sales" }).waitFor();
+    // Safari's comes when the composition has ended.
+    for (const about of ["isComposing: true", "keyCode: 229"]) {
+      const event = `new KeyboardEvent("keydown", { key: "Enter", bubbles: true, ${about} })`;
+      await page.evaluate(`document.querySelector(".composer-field").dispatchEvent(${event})`);
+      await page.keyboard.press("Escape");
+    }
+    expect(await field.inputValue()).toBe("Add $my");
+    expect(scripted.asked("Add $my")).toBe(0);
+  });
+
   it("attaches chosen or pasted files, and adds their names to the message", async ({
     open,
     scripted,

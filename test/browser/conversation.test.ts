@@ -59,8 +59,10 @@ describe("an answer", () => {
     expect(await note.count()).toBe(0);
 
     const { variables } = createClient(scripted.url).conversation(idIn(page));
-    await variables.put("get_weather_london", { city: "Elsewhere" });
-    await card.getByText("Elsewhere").waitFor();
+    // triggerdotdev/jsonhero-web#144
+    const changed = new Blob(['{"city":"Elsewhere","id":1610521604143693812}']);
+    await variables.put("get_weather_london", changed, { contentType: "application/json" });
+    await card.getByText('"id": "1610521604143693812"').waitFor();
     expect(await note.innerText()).toMatch(/^\$get_weather_london has changed/);
     const mark = page.getByRole("button", { name: "London", exact: true });
     const facts = await cardOf(page, mark);

@@ -150,7 +150,7 @@ describe.each(sizes)("the $name page is accessible and fits", ({ size }) => {
   it("with a plan", async ({ open, demo }) => {
     const id = crypto.randomUUID();
     const { plans } = createClient(demo.url).conversation(id);
-    await plans.propose(signedReport, { agent: "orders" });
+    const { id: plan } = await plans.propose(signedReport, { agent: "orders" });
     const page = await open(`${demo.url}/#/c/${id}`, size);
     const { faults, look } = watching(page, size);
     await show(page, "Plans");
@@ -161,11 +161,15 @@ describe.each(sizes)("the $name page is accessible and fits", ({ size }) => {
     await look("proposed");
     await page.getByRole("button", { name: "Approve", exact: true }).click();
     await page.getByRole("button", { name: "Run", exact: true }).click();
-    await page.getByLabel("Input of this run, as JSON").fill('{"currency": "USD"}');
+    const input = '{"currency":"USD","id":568105584918935294}';
+    await page.getByLabel("Input of this run, as JSON").fill(input);
     await page.getByRole("button", { name: "Run", exact: true }).click();
     const gate = page.getByRole("region", { name: "Gate legal" });
     await gate.getByRole("button", { name: "Approve", exact: true }).waitFor();
     await look("gate");
+    // With its digits (IvanMurzak/Unity-MCP#754).
+    const stored = await fetch(`${demo.url}/conversations/${id}/plans/${plan}`);
+    expect(await stored.text()).toContain(input);
     expect(faults).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { FrameLocator } from "playwright-core";
 import { describe, expect } from "vitest";
 import { type Content } from "../../src/store/bytes/content.ts";
-import type { Json } from "../../src/value/json.ts";
+import { type Json, parsedJson } from "../../src/value/json.ts";
 import { startGateway } from "../support/gateway.ts";
 import { it as base } from "../support/page-test.ts";
 
@@ -77,6 +77,16 @@ it("show_variable draws markup as text", async ({ shown }) => {
   const markup = '<img src="https://evil.example/x"><script>parent.stolen = 1</script>';
   const { frame } = await shown([{ text: markup }, { text: "x" }]);
   await frame.getByText(markup, { exact: true }).first().waitFor();
+});
+
+it("show_variable keeps the digits of long numbers (gildas-lormeau/JSONVue#11)", async ({
+  shown,
+}) => {
+  const { frame } = await shown(
+    parsedJson('{"id":2916334247900527532,"share":0.30000000000000004}'),
+  );
+  await frame.getByText("2916334247900527532").waitFor();
+  await frame.getByText("0.30000000000000004", { exact: true }).waitFor();
 });
 
 describe("show_variable elsewhere", () => {

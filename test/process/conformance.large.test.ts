@@ -1,10 +1,10 @@
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { cpSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { gatewayCommand, startHttpGateway } from "../support/gateway-process.ts";
 import { startLoopback } from "../support/loopback.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { type RawAnswer, RawServer } from "../support/raw-server.ts";
@@ -207,7 +207,7 @@ interface Check {
 describe("the conformance suite", () => {
   const folder = temporaryFolder();
   const alone = listening();
-  let gateway: ReturnType<typeof spawn> | undefined;
+  let gateway: ChildProcess | undefined;
   let front = "";
 
   beforeAll(async () => {
@@ -215,18 +215,10 @@ describe("the conformance suite", () => {
     // With the environment of this process, which may name a registry.
     execFileSync("npm", ["ci"], { cwd: join(folder, "suite"), stdio: "pipe" });
     const url = `${(await alone).url}/mcp`;
-    const config = join(folder, "mcp.json");
-    writeFileSync(config, JSON.stringify({ mcpServers: { conformance: { url } } }));
-    const main = join(import.meta.dirname, "../../packages/gateway/src/cli/main.ts");
-    const state = join(folder, "state");
-    const parameters = [main, "mcp", "--config", config, "--state", state, "--http", "0"];
-    const started = spawn(process.execPath, parameters, { stdio: ["ignore", "ignore", "pipe"] });
-    gateway = started;
-    for await (const line of createInterface({ input: started.stderr })) {
-      front = /http:\S+/u.exec(line)?.[0] ?? "";
-      if (front !== "") break;
-    }
-    started.stderr.resume();
+    const command = gatewayCommand(folder, {});
+    const mcpServers = { conformance: { url } };
+    writeFileSync(join(folder, "mcp.json"), JSON.stringify({ mcpServers }));
+    ({ gateway, url: front } = await startHttpGateway(command));
   });
 
   afterAll(async () => {

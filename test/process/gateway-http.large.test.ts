@@ -1,19 +1,24 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EVERYTHING, FILESYSTEM, gatewayCommand, textIn } from "../support/gateway-process.ts";
+import {
+  EVERYTHING,
+  FILESYSTEM,
+  gatewayCommand,
+  startHttpGateway,
+  textIn,
+} from "../support/gateway-process.ts";
 import { listedTools } from "../support/listed-tools.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-http-"));
 const files = join(folder, "files");
 mkdirSync(files);
-const { command, args } = gatewayCommand(folder, {
+const command = gatewayCommand(folder, {
   files: [...FILESYSTEM, files],
   everything: EVERYTHING,
 });
@@ -22,15 +27,7 @@ let gateway: ChildProcess;
 let url: string;
 
 beforeAll(async () => {
-  const started = spawn(command, [...args, "--http", "0"], { stdio: ["ignore", "ignore", "pipe"] });
-  gateway = started;
-  for await (const line of createInterface({ input: started.stderr })) {
-    const [listening] = /http:\S+/u.exec(line) ?? [];
-    if (listening === undefined) continue;
-    url = listening;
-    break;
-  }
-  started.stderr.resume();
+  ({ gateway, url } = await startHttpGateway(command));
 });
 
 afterAll(async () => {

@@ -61,7 +61,7 @@ describe("the npm package", () => {
     const config = relative(root, join(app, "wrangler.toml"));
     worker = await startWorker(state, await bundleWorker(state, { config }));
     const said = run(app, "node", "built/ask.js", worker.url);
-    expect(said).toMatch(/^function In Oslo\.\n1 true [^]*Packed/);
+    expect(said).toMatch(/^function In Oslo\. true\n167 of 500 records/);
   });
 
   it.each(["node-20", "node-22"])(
@@ -74,7 +74,7 @@ describe("the npm package", () => {
         execFileSync("npm", ["ci"], { cwd: versions, stdio: "pipe" });
       }
       const node = join(versions, "node_modules", name, "bin/node");
-      expect(run(app, node, "built/ask.js", worker?.url ?? "")).toContain("Packed");
+      expect(run(app, node, "built/ask.js", worker?.url ?? "")).toContain("167 of 500");
       const program = join(app, "node_modules/byref/dist/cli/main.js");
       expect(run(app, node, program, "mcp", "--help")).toContain("byref mcp wrap");
       // The client is gone at once.
@@ -94,10 +94,6 @@ describe("the npm package", () => {
       expect(run(folder, node, ...made)).toContain(`cd ${name}`);
     },
   );
-
-  it("tests an application, in the Worker and in Node", () => {
-    expect(run(app, "vitest", "run")).toMatch(/2 passed/);
-  });
 
   it.each([
     ["import", ["--input-type=module", "-e", 'import { createRuntime } from "byref"']],

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
+import { expect } from "vitest";
 import { type Sql, textIn } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variables.ts";
@@ -210,7 +211,7 @@ function plannedCalls({ turns }: Plan): ReadonlyMap<string, PlannedCall> {
   return new Map(calls.map((call) => [call.id, call]));
 }
 
-export function isUnknown(part: unknown): boolean {
+function isUnknown(part: unknown): boolean {
   if (typeof part !== "object" || part === null || !("errorText" in part)) return false;
   return String(part.errorText).startsWith("outcome_unknown");
 }
@@ -287,30 +288,9 @@ function comparable(message: StoredMessage) {
   };
 }
 
+/** Compares as JSON does: what is undefined may be missing. */
 function same(actual: unknown, expected: unknown, what: string): void {
-  if (isDeepStrictEqual(actual, expected)) return;
-  const [one, other] = [actual, expected].map(plain);
-  if (isDeepStrictEqual(one, other)) return;
-  must(false, `${what} differ: ${firstDifference(one, other, "")}`);
-}
-
-function plain(value: unknown): unknown {
-  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
-}
-
-function firstDifference(one: unknown, other: unknown, path: string): string {
-  const isDeep = [one, other].every((value) => typeof value === "object" && value !== null);
-  if (isDeep) {
-    const [some, more] = [one, other] as Record<string, unknown>[];
-    for (const key of new Set([...Object.keys(some ?? {}), ...Object.keys(more ?? {})])) {
-      if (isDeepStrictEqual(some?.[key], more?.[key])) continue;
-      return firstDifference(some?.[key], more?.[key], `${path}.${key}`);
-    }
-  }
-  const [left, right] = [one, other].map((value) =>
-    (JSON.stringify(value) ?? "nothing").slice(0, 300),
-  );
-  return `at ${path}: ${left} and ${right}`;
+  if (!isDeepStrictEqual(actual, expected)) expect(actual, `${what} differ`).toEqual(expected);
 }
 
 /**

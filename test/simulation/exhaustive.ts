@@ -1,6 +1,6 @@
 import { sampleStep } from "../support/slow.ts";
-import { compare } from "./checks.ts";
 import { LONG_TEXT, NAMES, type Plan, type PlannedCall, type PlannedStep } from "./plan.ts";
+import { disturbed } from "./seeds.ts";
 import { type Disturbance, simulate } from "./simulate.ts";
 
 const [FIRST, SECOND, THIRD] = NAMES;
@@ -113,18 +113,14 @@ export async function exhaustStops(plan: Plan, crashesAfter: readonly number[]):
     let untilStop = place;
     let left = untilCrash;
     runs++;
-    try {
-      const actual = await simulate(plan, SEED, {
-        stops: () => untilStop-- === 0,
-        crashes: () => untilStop < 0 && left-- === 0,
-        loses: () => place % 2 === 0,
-      });
-      compare(actual, expected, plan);
-      return untilStop < 0;
-    } catch (error) {
-      const what = error instanceof Error ? error.message : String(error);
-      throw new Error(`A stop at ${place}, a crash ${untilCrash} later: ${what}`, { cause: error });
-    }
+    const how = `A stop at ${place}, a crash ${untilCrash} later`;
+    const disturbance = {
+      stops: () => untilStop-- === 0,
+      crashes: () => untilStop < 0 && left-- === 0,
+      loses: () => place % 2 === 0,
+    };
+    await disturbed({ plan, seed: SEED, expected, disturbance, how });
+    return untilStop < 0;
   };
   for (const [index, untilCrash] of crashesAfter.entries()) {
     const step = sampleStep === 1 ? 1 : crashesAfter.length;
@@ -146,14 +142,10 @@ export async function exhaust(plan: Plan, withPairs: boolean): Promise<number> {
   /** True if there were as many crashes as places. */
   const run = async (places: readonly number[], loses: boolean): Promise<boolean> => {
     runs++;
-    try {
-      const actual = await simulate(plan, SEED, crashesAt(places, loses));
-      compare(actual, expected, plan);
-      return actual.crashes === places.length;
-    } catch (error) {
-      const what = error instanceof Error ? error.message : String(error);
-      throw new Error(`Crashes at ${places.join(", ")}, lost: ${loses}: ${what}`, { cause: error });
-    }
+    const how = `Crashes at ${places.join(", ")}, lost: ${loses}`;
+    const disturbance = crashesAt(places, loses);
+    const { crashes } = await disturbed({ plan, seed: SEED, expected, disturbance, how });
+    return crashes === places.length;
   };
   for (let first = 0; await run([first], first % 2 === 0); first++) {
     if (sampleStep === 1) await run([first], first % 2 !== 0);

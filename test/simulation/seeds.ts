@@ -1,9 +1,8 @@
 import { Random } from "../chaos/random.ts";
-import { isUnknown, type Outcome, compare } from "./checks.ts";
-import { Broken } from "./client.ts";
+import { type Outcome, compare } from "./checks.ts";
 import { samples } from "../support/slow.ts";
-import { planFrom } from "./plan.ts";
-import { type Disturbance, simulate, UNDISTURBED } from "./simulate.ts";
+import { type Plan, planFrom } from "./plan.ts";
+import { type Disturbance, simulate } from "./simulate.ts";
 
 /** Maximum number of crashes in a conversation. A turn is given up after ten attempts without progress. */
 const MAX_CRASHES = 8;
@@ -24,55 +23,53 @@ export function batches(offset: 0 | 1): readonly (readonly [number, number])[] {
   return all.filter((_, index) => index % 2 === offset);
 }
 
-/** What happened in the conversations. */
-interface Tally {
-  readonly crashes: number;
-  /** Number of turns; `failed` too. */
-  readonly stopped: number;
-  readonly failed: number;
-  /** Calls with an unknown outcome. */
-  readonly unknown: number;
-}
-
-/** Plays the conversations of these seeds. Throws an error that lists what broke. */
-export async function simulateSeeds(first: number, count: number): Promise<Tally> {
-  let tally: Tally = { crashes: 0, stopped: 0, failed: 0, unknown: 0 };
+/** Plays the conversations of these seeds. Returns the number of crashes. Throws an error that lists what broke. */
+export async function simulateSeeds(first: number, count: number): Promise<number> {
+  let crashes = 0;
   const broken: string[] = [];
   for (let seed = first; seed < first + count; seed++) {
     try {
-      tally = added(tally, await simulateSeed(seed));
+      crashes += (await simulateSeed(seed)).crashes;
     } catch (error) {
       broken.push(error instanceof Error ? error.message : String(error));
     }
   }
-  if (broken.length === 0) return tally;
+  if (broken.length === 0) return crashes;
   const shown = broken.slice(0, MAX_SHOWN).join("\n");
   throw new Error(`${broken.length} of ${count} conversations are broken:\n${shown}`);
 }
 
-function added(tally: Tally, { crashes, messages }: Outcome): Tally {
-  return {
-    crashes: tally.crashes + crashes,
-    stopped: tally.stopped + messages.filter(({ stopped }) => stopped).length,
-    failed: tally.failed + messages.filter(({ error }) => error !== undefined).length,
-    unknown: tally.unknown + messages.flatMap(({ parts }) => parts.filter(isUnknown)).length,
-  };
+/** Plays the seed's conversation without and with crashes, and compares the outcomes. */
+async function simulateSeed(seed: number): Promise<Outcome> {
+  const random = new Random(seed);
+  const plan = planFrom(random.fork());
+  const expected = await simulate(plan, seed).catch((error: unknown) => {
+    throw new Error(`Seed ${seed}: ${String(error)}`, { cause: error });
+  });
+  const disturbance = disturbanceFrom(random, expected.waits);
+  return disturbed({ plan, seed, expected, disturbance, how: `Seed ${seed}` });
 }
 
-/**
- * Plays the seed's conversation without and with crashes, and compares the outcomes. Errors name the seed.
- */
-async function simulateSeed(seed: number): Promise<Outcome> {
+interface Disturbed {
+  readonly plan: Plan;
+  readonly seed: number;
+  /** The outcome without a disturbance. */
+  readonly expected: Outcome;
+  readonly disturbance: Disturbance;
+  /** What an error says. */
+  readonly how: string;
+}
+
+/** Plays a conversation that is disturbed, and compares the outcomes. */
+export async function disturbed(about: Disturbed): Promise<Outcome> {
+  const { plan, seed, expected, disturbance, how } = about;
   try {
-    const random = new Random(seed);
-    const plan = planFrom(random.fork());
-    const expected = await simulate(plan, seed, UNDISTURBED);
-    const actual = await simulate(plan, seed, disturbanceFrom(random, expected.waits));
+    const actual = await simulate(plan, seed, disturbance);
     compare(actual, expected, plan);
     return actual;
   } catch (error) {
-    const what = error instanceof Broken ? error.message : String(error);
-    throw new Error(`Seed ${seed}: ${what}`, { cause: error });
+    const what = error instanceof Error ? error.message : String(error);
+    throw new Error(`${how}: ${what}`, { cause: error });
   }
 }
 

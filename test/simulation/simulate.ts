@@ -69,7 +69,7 @@ export interface Disturbance {
   stops?(): boolean;
 }
 
-export const UNDISTURBED: Disturbance = { crashes: () => false, loses: () => false };
+const UNDISTURBED: Disturbance = { crashes: () => false, loses: () => false };
 
 /** More approval requests than any plan has. */
 const MAX_WAITS = 30;

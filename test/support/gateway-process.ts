@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { isObject } from "../../src/value/json.ts";
 
 const { resolve } = createRequire(import.meta.url);
@@ -34,6 +36,18 @@ export function gatewayCommand(
   const main = new URL("../../packages/gateway/src/cli/main.ts", import.meta.url).pathname;
   const state = join(folder, "state");
   return { command: NODE, args: [main, "mcp", "--config", config, "--state", state] };
+}
+
+/** Starts the gateway with an HTTP endpoint. Resolves with its address once it listens. */
+export async function startHttpGateway({ command, args }: ReturnType<typeof gatewayCommand>) {
+  const gateway = spawn(command, [...args, "--http", "0"], { stdio: ["ignore", "ignore", "pipe"] });
+  let url = "";
+  for await (const line of createInterface({ input: gateway.stderr })) {
+    url = /http:\S+/u.exec(line)?.[0] ?? "";
+    if (url !== "") break;
+  }
+  gateway.stderr.resume();
+  return { gateway, url };
 }
 
 /** Returns the name of the variable that contains a result. */

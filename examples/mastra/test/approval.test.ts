@@ -1,4 +1,3 @@
-import { Agent } from "@mastra/core/agent";
 import { Mastra } from "@mastra/core/mastra";
 import { InMemoryStore } from "@mastra/core/storage";
 import { createTool } from "@mastra/core/tools";
@@ -12,7 +11,7 @@ import {
   FIRST,
   play,
 } from "../../../test/contract/approval-cases.ts";
-import { ScriptedModel, type Step } from "../scripted-model.ts";
+import { agentOf, ScriptedModel, type Step } from "../scripted-model.ts";
 
 type Options = Parameters<typeof withToolVariables>[1];
 
@@ -46,13 +45,7 @@ function setUp(tool: ReturnType<typeof sendMail>, options: Options = {}) {
     { text: "Again." },
   ];
   const model = new ScriptedModel(steps);
-  const agent = new Agent({
-    id: "mailer",
-    name: "Mailer",
-    instructions: "You send mail.",
-    model: model.config,
-    tools: { send_mail: tool },
-  });
+  const agent = agentOf(model, { tools: { send_mail: tool } });
   const mailer = withToolVariables(agent, { store, ...options });
   // The storage contains the waiting runs.
   const mastra = new Mastra({ agents: { mailer }, storage: new InMemoryStore(), logger: false });
@@ -200,14 +193,8 @@ describe("runs that wait", () => {
       return { seen: true };
     },
   });
-  const agentOf = (model: ScriptedModel, storage: InMemoryStore) => {
-    const agent = new Agent({
-      id: "mailer",
-      name: "Mailer",
-      instructions: "You send mail.",
-      model: model.config,
-      tools: { send_mail: sendMail(true), look },
-    });
+  const mailerWith = (model: ScriptedModel, storage: InMemoryStore) => {
+    const agent = agentOf(model, { tools: { send_mail: sendMail(true), look } });
     const mailer = withToolVariables(agent, { store });
     return new Mastra({ agents: { mailer }, storage, logger: false }).getAgent("mailer");
   };
@@ -222,7 +209,7 @@ describe("runs that wait", () => {
       },
       { text: "Done." },
     ]);
-    const agent = agentOf(model, new InMemoryStore());
+    const agent = mailerWith(model, new InMemoryStore());
     const stream = await agent.stream("Send.");
     await stream.text;
     await (
@@ -238,10 +225,10 @@ describe("runs that wait", () => {
   ] as const)("after a restart: %s", async (_, to, expected) => {
     const storage = new InMemoryStore();
     const steps: readonly Step[] = [{ calls: [["send_mail", { to }]] }, { text: "Done." }];
-    const stream = await agentOf(new ScriptedModel(steps), storage).stream("Send.");
+    const stream = await mailerWith(new ScriptedModel(steps), storage).stream("Send.");
     await stream.text;
     const model = new ScriptedModel(steps.slice(1));
-    const restarted = agentOf(model, storage);
+    const restarted = mailerWith(model, storage);
     await (
       await restarted.approveToolCall({ runId: stream.runId })
     ).text;
@@ -254,7 +241,8 @@ describe("runs that wait", () => {
   async function openHost(): Promise<ApprovalHost> {
     const storage = new InMemoryStore();
     const step: Step = { calls: [["send_mail", { to: "$recipient" }]] };
-    const start = () => agentOf(new ScriptedModel(Array.from({ length: 9 }, () => step)), storage);
+    const start = () =>
+      mailerWith(new ScriptedModel(Array.from({ length: 9 }, () => step)), storage);
     let agent = start();
     const open = async (stream: Awaited<ReturnType<typeof agent.stream>>) => {
       const asked = await chunkOf(stream, "tool-call-approval");

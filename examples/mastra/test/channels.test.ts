@@ -11,7 +11,7 @@ import { TransformStream } from "node:stream/web";
 import { expandMessages, MemoryStore, withToolVariables } from "byref/mastra";
 import { beforeEach, describe, expect, it } from "vitest";
 import * as z from "zod";
-import { ScriptedModel, type Step } from "../scripted-model.ts";
+import { agentOf, ScriptedModel, type Step } from "../scripted-model.ts";
 
 const orders = Array.from({ length: 500 }, (_, id) => ({ id, total: id * 3, city: `City ${id}` }));
 const list = createTool({
@@ -39,8 +39,7 @@ type Config = Partial<ConstructorParameters<typeof Agent>[0]>;
 
 function setUp(steps: readonly Step[], more: Config = {}) {
   const model = new ScriptedModel(steps);
-  const config = { id: "shop", name: "Shop", instructions: "You look after a shop." };
-  const agent = new Agent({ ...config, model: model.config, tools: { list }, ...more } as never);
+  const agent = agentOf(model, { tools: { list }, ...more });
   return { model, agent: withToolVariables(agent, { store }) };
 }
 

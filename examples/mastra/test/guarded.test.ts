@@ -5,7 +5,7 @@ import { Memory } from "@mastra/memory";
 import { MemoryStore, withToolVariables } from "byref/mastra";
 import { beforeEach, describe, expect, it } from "vitest";
 import * as z from "zod";
-import { ScriptedModel, type Step } from "../scripted-model.ts";
+import { agentOf, ScriptedModel, type Step } from "../scripted-model.ts";
 
 let store: MemoryStore;
 let received: unknown[];
@@ -34,13 +34,7 @@ function setUp(steps: readonly Step[]) {
     inputSchema: z.object({ amount: z.number().max(10) }),
     execute: async ({ amount }) => ({ paid: amount }),
   });
-  const agent = new Agent({
-    id: "payroll",
-    name: "Payroll",
-    instructions: "You pay.",
-    model: model.config,
-    tools: { pay, limited },
-  });
+  const agent = agentOf(model, { tools: { pay, limited } });
   return { model, agent: withToolVariables(agent, { store }) };
 }
 

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { ScriptedModel, type Step } from "../scripted-model.ts";
+import { agentOf, ScriptedModel, type Step } from "../scripted-model.ts";
 import { weatherAgent } from "../weather-agent.ts";
 
 const folder = join(import.meta.dirname, "..");
@@ -231,11 +231,8 @@ function scriptAgent(model: ScriptedModel, script: string) {
       return { count: text.split(of === "words" ? /\s+/ : "\n").length };
     },
   });
-  return new Agent({
-    id: "reader",
-    name: "Reader",
+  return agentOf(model, {
     instructions: "You read scripts.",
-    model: model.config,
     tools: { read_script: readScript, count },
   });
 }

@@ -1,11 +1,10 @@
-import { Agent } from "@mastra/core/agent";
 import { MockMemory } from "@mastra/core/memory";
 import { RequestContext } from "@mastra/core/request-context";
 import { createTool } from "@mastra/core/tools";
 import { MemoryStore, storeKey, withToolVariables } from "byref/mastra";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { ScriptedModel, type Step } from "../scripted-model.ts";
+import { agentOf, ScriptedModel, type Step } from "../scripted-model.ts";
 
 const rows = Array.from({ length: 400 }, (_, id) => ({ id, city: `City ${id}` }));
 const list = createTool({
@@ -18,14 +17,7 @@ const list = createTool({
 function setUp(steps: readonly Step[], options: Parameters<typeof withToolVariables>[1] = {}) {
   const model = new ScriptedModel(steps);
   const memory = new MockMemory();
-  const agent = new Agent({
-    id: "cities",
-    name: "Cities",
-    instructions: "You know cities.",
-    model: model.config,
-    tools: { list },
-    memory,
-  });
+  const agent = agentOf(model, { tools: { list }, memory });
   return { model, memory, agent: withToolVariables(agent, options) };
 }
 

@@ -1,4 +1,3 @@
-import { Agent } from "@mastra/core/agent";
 import { Mastra } from "@mastra/core/mastra";
 import { MockMemory } from "@mastra/core/memory";
 import { InMemoryStore } from "@mastra/core/storage";
@@ -8,7 +7,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { ScriptedModel, type Step } from "../scripted-model.ts";
+import { agentOf, ScriptedModel, type Step } from "../scripted-model.ts";
 
 const ADAS = "ada's account";
 
@@ -26,18 +25,11 @@ function bankOf(model: ScriptedModel) {
     requireApproval: true,
     execute: async ({ to }) => ({ paid: to }),
   });
-  return new Agent({
-    id: "bank",
-    name: "Bank",
-    instructions: "You pay.",
-    model: model.config,
-    tools: { account, pay },
-    memory: new MockMemory(),
-  });
+  return agentOf(model, { tools: { account, pay }, memory: new MockMemory() });
 }
 
 /** A bank whose runs can wait. */
-function agentOf(steps: readonly Step[]) {
+function waitingBank(steps: readonly Step[]) {
   const bank = withToolVariables(bankOf(new ScriptedModel(steps)));
   const storage = new InMemoryStore();
   return new Mastra({ agents: { bank }, storage, logger: false }).getAgent("bank");
@@ -59,14 +51,14 @@ describe("a run whose id another call uses, too", () => {
     ["another memory", asking("mallory")] as const,
     ["no memory", { runId: "r1" }] as const,
   ])("shows its variables to no call with %s, while it waits", async (_, other) => {
-    const agent = agentOf([...paying, show]);
+    const agent = waitingBank([...paying, show]);
     const { finishReason } = await agent.generate("Pay.", asking("ada"));
     expect(finishReason).toBe("suspended");
     expect((await agent.generate("Show.", other)).text).toBe("$account_1.owner");
   });
 
   it("shows them to no call that runs at the same time", async () => {
-    const agent = agentOf([{ calls: [["account", {}]] }, show, show]);
+    const agent = waitingBank([{ calls: [["account", {}]] }, show, show]);
     const running = await agent.stream("Show.", { runId: "r1" });
     const [ours, others] = await Promise.all([
       running.text,
@@ -79,7 +71,7 @@ describe("a run whose id another call uses, too", () => {
   });
 
   it("is not resumed with another memory, and is with its own or none", async () => {
-    const agent = agentOf([...paying, show]);
+    const agent = waitingBank([...paying, show]);
     await agent.generate("Pay.", asking("ada"));
     const approved = { approved: true };
     await expect(agent.resumeGenerate(approved, asking("mallory"))).rejects.toThrow(
@@ -108,7 +100,8 @@ it.each(["fails", "is aborted", "ends"])(
     const call = { abortSignal: stop.signal, maxSteps: 3, modelSettings: { maxRetries: 0 } };
     model.onStep = (step) => {
       if (step === 0 || how === "ends") return;
-      if (how === "is aborted") stop.abort();
+      // An error would hold on to what called it until its stack is read.
+      if (how === "is aborted") stop.abort("Stopped.");
       throw stop.signal.aborted ? stop.signal.reason : new Error("The model is down.");
     };
     const ask = async () => (await agent.stream("Show.", call)).consumeStream();

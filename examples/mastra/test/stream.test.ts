@@ -1,8 +1,7 @@
-import { Agent } from "@mastra/core/agent";
 import { MemoryStore, withToolVariables } from "byref/mastra";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ScriptedModel, type Step } from "../scripted-model.ts";
+import { agentOf, ScriptedModel, type Step } from "../scripted-model.ts";
 
 const store = new MemoryStore();
 const answer = "First $rows[0].city, then $city: $$5, $rows[1].at and `$city`, at $unknown. $city";
@@ -13,15 +12,8 @@ beforeAll(async () => {
   await store.save({ name: "city", value: "Oslo" });
 });
 
-function agentOf(steps: readonly Step[]) {
-  const model = new ScriptedModel(steps);
-  const agent = new Agent({
-    id: "writer",
-    name: "Writer",
-    instructions: "You write.",
-    model: model.config,
-  });
-  return withToolVariables(agent, { store });
+function writerOf(steps: readonly Step[]) {
+  return withToolVariables(agentOf(new ScriptedModel(steps)), { store });
 }
 
 /** Splits the text at these offsets. */
@@ -38,11 +30,11 @@ async function textOf(stream: AsyncIterable<string>): Promise<string> {
 
 describe("a streamed answer", () => {
   it("is the same however it is cut, in every form", async () => {
-    const whole = (await agentOf([{ text: answer }]).generate("Write.")).text;
+    const whole = (await writerOf([{ text: answer }]).generate("Write.")).text;
     const places = fc.array(fc.nat(answer.length), { maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(places, async (at) => {
-        const stream = await agentOf([{ text: cut(answer, at) }]).stream("Write.");
+        const stream = await writerOf([{ text: cut(answer, at) }]).stream("Write.");
         expect(await textOf(stream.textStream)).toBe(whole);
         let full = "";
         for await (const chunk of stream.fullStream) {
@@ -58,7 +50,7 @@ describe("a streamed answer", () => {
   });
 
   it("arrives as it is written, apart from a reference that has begun", async () => {
-    const stream = await agentOf([{ text: ["One ", "two $ci", "ty", " three"] }]).stream("Write.");
+    const stream = await writerOf([{ text: ["One ", "two $ci", "ty", " three"] }]).stream("Write.");
     const chunks: string[] = [];
     for await (const chunk of stream.textStream) chunks.push(chunk);
     expect(chunks[0]).toBe("One ");
@@ -67,7 +59,7 @@ describe("a streamed answer", () => {
   });
 
   it("stays an output of Mastra, with the rest as it was recorded", async () => {
-    const stream = await agentOf([{ text: "$city" }]).stream("Write.");
+    const stream = await writerOf([{ text: "$city" }]).stream("Write.");
     expect(await stream.text).toBe("Oslo");
     expect((await stream.steps).map(({ text }) => text)).toEqual(["$city"]);
     expect(await stream.finishReason).toBe("stop");

@@ -1,5 +1,4 @@
 /** An application as Mastra's templates make them: memory and traces in LibSQL, a workflow, and a network. */
-import { Agent } from "@mastra/core/agent";
 import { Mastra } from "@mastra/core/mastra";
 import { createTool } from "@mastra/core/tools";
 import { createStep, createWorkflow } from "@mastra/core/workflows";
@@ -8,7 +7,7 @@ import { Memory } from "@mastra/memory";
 import { withToolVariables } from "byref/mastra";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { ScriptedModel, type Step } from "../scripted-model.ts";
+import { agentOf, ScriptedModel, type Step } from "../scripted-model.ts";
 
 const hours = Array.from({ length: 400 }, (_, hour) => ({ hour, temperature: hour % 30 }));
 const forecast = createTool({
@@ -38,21 +37,15 @@ function application(steps: readonly Step[], routing: readonly Step[] = []) {
   const model = new ScriptedModel(steps);
   const finished: string[] = [];
   const weatherAgent = withToolVariables(
-    new Agent({
+    agentOf(model, {
       id: "weather-agent",
       name: "Weather Agent",
       description: "Knows the weather.",
-      instructions: "You are a helpful weather assistant.",
-      model: model.config,
       tools: { forecast, warmest },
       memory: new Memory(),
     }),
   );
-  const router = new Agent({
-    id: "router",
-    name: "Router",
-    instructions: "You route.",
-    model: new ScriptedModel(routing).config,
+  const router = agentOf(new ScriptedModel(routing), {
     agents: { weatherAgent },
     memory: new Memory(),
   });

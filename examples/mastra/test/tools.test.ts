@@ -1,11 +1,10 @@
-import { Agent } from "@mastra/core/agent";
 import { RequestContext } from "@mastra/core/request-context";
 import { createTool } from "@mastra/core/tools";
 import { createStep, createWorkflow } from "@mastra/core/workflows";
 import { MemoryStore, withToolVariables } from "byref/mastra";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { ScriptedModel, type Step } from "../scripted-model.ts";
+import { agentOf, ScriptedModel, type Step } from "../scripted-model.ts";
 
 const orders = Array.from({ length: 500 }, (_, id) => ({ id, total: id * 3 }));
 
@@ -36,23 +35,13 @@ const steps: readonly Step[] = [
   { text: "The sum is $sum_1.sum." },
 ];
 
-function agentWith(model: ScriptedModel, config: object = {}) {
-  return new Agent({
-    id: "shop",
-    name: "Shop",
-    instructions: "You look after a shop.",
-    model: model.config,
-    ...config,
-  });
-}
-
 const sumOfTotals = orders.reduce((sum, { total }) => sum + total, 0);
 
 describe("tools of a Mastra agent", () => {
   it("receive what references name, and their results are handles in the prompt", async () => {
     const received: unknown[] = [];
     const model = new ScriptedModel(steps);
-    const agent = withToolVariables(agentWith(model, { tools: orderTools(received) }));
+    const agent = withToolVariables(agentOf(model, { tools: orderTools(received) }));
     const { text } = await agent.generate("Sum the orders.");
     expect(text).toBe(`The sum is ${sumOfTotals}.`);
     expect(received).toEqual([orders.map(({ total }) => total)]);
@@ -73,7 +62,7 @@ describe("tools of a Mastra agent", () => {
       { calls: [["weatherTool", { location: "New York" }]] },
       { text: "$weather_new_york.temperature°F" },
     ]);
-    const agent = withToolVariables(agentWith(model, { tools: { weatherTool } }), {
+    const agent = withToolVariables(agentOf(model, { tools: { weatherTool } }), {
       naming: (toolId, input) => {
         if (toolId === "get-weather" && input?.location) {
           return `weather_${input.location.toLowerCase().replace(/\s+/g, "_")}`;
@@ -94,14 +83,14 @@ describe("tools of a Mastra agent", () => {
     }: {
       requestContext: RequestContext<Record<string, unknown>>;
     }) => (requestContext.get("role") === "admin" ? orderTools(received) : {});
-    const agent = withToolVariables(agentWith(model, { tools }));
+    const agent = withToolVariables(agentOf(model, { tools }));
     const { text } = await agent.generate("Sum the orders.", { requestContext });
     expect(text).toBe(`The sum is ${sumOfTotals}.`);
   });
 
   it("may come from toolsets of a call", async () => {
     const model = new ScriptedModel(steps);
-    const agent = withToolVariables(agentWith(model));
+    const agent = withToolVariables(agentOf(model));
     const { text } = await agent.generate("Sum the orders.", {
       toolsets: { shop: orderTools() },
     });
@@ -131,10 +120,9 @@ describe("tools of a Mastra agent", () => {
       { calls: [["workflow-total", { inputData: { numbers: "$list_orders_1[*].total" } }]] },
       { text: "Done." },
     ]);
-    const agent = withToolVariables(
-      agentWith(model, { tools: orderTools(), workflows: { total } }),
-      { store },
-    );
+    const agent = withToolVariables(agentOf(model, { tools: orderTools(), workflows: { total } }), {
+      store,
+    });
     await agent.generate("Sum the orders.");
     const names = store.list().map(({ name }) => name);
     expect(names).toHaveLength(2);
@@ -161,7 +149,7 @@ describe("tools of a Mastra agent", () => {
       },
     });
     const model = new ScriptedModel([{ calls: [["look", {}]] }, { text: "Seen." }]);
-    const agent = withToolVariables(agentWith(model, { tools: { look } }));
+    const agent = withToolVariables(agentOf(model, { tools: { look } }));
     await agent.generate("Look.", { requestContext });
     expect(contexts).toEqual([["here", true, "call-0-0", "function", true]]);
   });
@@ -195,7 +183,7 @@ describe("tools of a Mastra agent", () => {
       },
       { text: "Done." },
     ]);
-    const agent = withToolVariables(agentWith(model, { tools }));
+    const agent = withToolVariables(agentOf(model, { tools }));
     await agent.generate("Go.");
     const last = JSON.stringify(model.prompts.at(-1)?.prompt);
     expect(last).toContain("$small_1: City: NYC");

@@ -6,6 +6,7 @@ import {
 } from "@modelcontextprotocol/ext-apps/react";
 import { useEffect, useMemo, useState } from "react";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
+import { parseJson } from "../../../packages/client/src/client/connection.ts";
 import { useAttempt } from "../hooks.ts";
 import { bytesInWords, figure, isShownImage, problemWords } from "../words.ts";
 import type { Json } from "../../../src/value/json.ts";
@@ -139,12 +140,12 @@ async function readVariable(read: ReadResource, shown: Shown): Promise<ReadValue
   if (whole.base64 !== undefined) return { kind: "bytes", ...whole };
   const { text, isJson, isPart } = whole;
   if (!isJson) return { kind: "text", text, isPart };
-  if (!isPart) return { kind: "json", value: JSON.parse(text) as Json, isPart };
+  if (!isPart) return { kind: "json", value: parseJson(text) as Json, isPart };
   const { name, path = "" } = shown;
   const first = await readText(read, { name, path: `${path}[0:${MAX_ELEMENTS}]` });
   if (first.base64 !== undefined || first.isPart)
     throw new Error(`$${name} is too large to be shown.`);
-  return { kind: "json", value: JSON.parse(first.text) as Json, isPart };
+  return { kind: "json", value: parseJson(first.text) as Json, isPart };
 }
 
 async function readText(read: ReadResource, { name, path }: Shown) {

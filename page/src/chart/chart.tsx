@@ -23,10 +23,10 @@ interface ChartProps {
   readonly times: readonly number[] | undefined;
   /** At most four. */
   readonly series: readonly Series[];
-  /** In pixels. */
-  readonly height: number;
 }
 
+/** In pixels. */
+const HEIGHT = 260;
 const MARGIN = { top: 10, right: 10, bottom: 26 };
 const GAP = 0.24;
 
@@ -62,10 +62,10 @@ function round(pixels: number): number {
 }
 
 function Chart(props: ChartProps) {
-  const { form, label, labels, times, series, height } = props;
+  const { form, label, labels, times, series } = props;
   const [element, fullWidth] = useWidth();
   const [pointed, setPointed] = useState<number>();
-  const plotHeight = height - MARGIN.top - MARGIN.bottom;
+  const plotHeight = HEIGHT - MARGIN.top - MARGIN.bottom;
   const values = valueScale(series, { height: plotHeight, fromZero: form === "Bars" });
   const left = Math.max(...values.ticks.map(({ label }) => label.length), 1) * CHAR_WIDTH + 10;
   const width = Math.max(0, fullWidth - left - MARGIN.right);
@@ -97,7 +97,7 @@ function Chart(props: ChartProps) {
         onBlur={() => setPointed(undefined)}
       >
         {fullWidth > 0 && (
-          <svg width={fullWidth} height={height} aria-hidden="true">
+          <svg width={fullWidth} height={HEIGHT} aria-hidden="true">
             <g transform={`translate(${left} ${MARGIN.top})`}>
               <Axes values={values.ticks} along={scale.ticks} width={width} height={plotHeight} />
               {at !== undefined && (
@@ -294,7 +294,7 @@ export interface ChartChoice {
 const MAX_SERIES = 4;
 /** Maximum places with bars. With more, bars would be too thin. */
 const MAX_BARS = 60;
-/** Largest ratio of series that share a chart. Beyond it, the smaller one would look flat. */
+/** Largest ratio of series that are drawn by default. Beyond it, the smaller one would look flat. */
 const MAX_RATIO = 20;
 
 /** Returns the columns that can be the x axis, dates first. */
@@ -336,22 +336,8 @@ function toggled(chosen: readonly string[], name: string): readonly string[] {
   return chosen.length === 1 ? chosen : chosen.filter((other) => other !== name);
 }
 
-export function seriesOf(rows: readonly Row[], y: readonly string[]): readonly Series[] {
+function seriesOf(rows: readonly Row[], y: readonly string[]): readonly Series[] {
   return y.map((name) => ({ name, values: rows.map((row) => numberIn(cellOf(row, name))) }));
-}
-
-/** Groups series by magnitude, largest first. Each group fits in one chart. */
-export function comparable(series: readonly Series[]): readonly (readonly Series[])[] {
-  const sizes = new Map(series.map((one) => [one, sizeOf(one.values)]));
-  const bySize = series.toSorted((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0));
-  const groups: Series[][] = [];
-  for (const one of bySize) {
-    const group = groups.at(-1);
-    const largest = group?.[0] === undefined ? 0 : (sizes.get(group[0]) ?? 0);
-    if (group !== undefined && (sizes.get(one) ?? 0) * MAX_RATIO >= largest) group.push(one);
-    else groups.push([one]);
-  }
-  return groups;
 }
 
 function sizeOf(values: Series["values"]): number {
@@ -436,22 +422,18 @@ export default function RecordsChart({ records, name }: RecordsChartProps) {
   );
 }
 
-/** Height of a chart, and of one among several, in pixels. */
-const HEIGHTS = { alone: 260, among: 190 } as const;
-
 type ChosenChartProps = RecordsChartProps & { readonly rows: readonly Row[] };
 
 function ChosenChart({ rows, records: { columns }, name }: ChosenChartProps) {
   const [choice, setChoice] = useState<ChartChoice>(() => firstChoice(columns, rows));
   const { x, y, form } = choice;
-  const { labels, times, groups } = useMemo(() => {
+  const { labels, times, series } = useMemo(() => {
     const { times } = placesOf(rows, x);
     // A line follows time, whatever the order of the rows.
     const places = times && sort(rows.keys(), (at) => times[at]);
     const order = places ? permute(rows, places) : rows;
-    return { times: undefined, ...placesOf(order, x), groups: comparable(seriesOf(order, y)) };
+    return { times: undefined, ...placesOf(order, x), series: seriesOf(order, y) };
   }, [rows, x, y]);
-  const height = HEIGHTS[groups.length > 1 ? "among" : "alone"];
   return (
     <div className="chart-chosen">
       <div className="chart-choices">
@@ -486,11 +468,10 @@ function ChosenChart({ rows, records: { columns }, name }: ChosenChartProps) {
           onChoose={(next) => setChoice({ ...choice, form: next })}
         />
       </div>
-      {groups.map((series) => {
-        const names = series.map((one) => one.name).join(", ");
-        const label = `${names} of $${name} by ${x ?? "row"}`;
-        return <Chart key={names} {...{ form, label, labels, times, series, height }} />;
-      })}
+      <Chart
+        {...{ form, labels, times, series }}
+        label={`${y.join(", ")} of $${name} by ${x ?? "row"}`}
+      />
     </div>
   );
 }

@@ -8,7 +8,7 @@ import {
   useRef,
   useState,
 } from "react";
-import { Button, FileButton, Form, Icon, IconButton } from "../controls.tsx";
+import { Button, FileButton, Form, Icon, IconButton, isOfInputMethod } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { UploadList, useUploads } from "../variables/uploads.tsx";
 import type { VariableInfo } from "../../../src/store/variable.ts";
@@ -75,8 +75,9 @@ export function Composer({ isBusy, isHeld, field, send, stop }: ComposerProps) {
           onChange={({ target }) => setDraft(target.value)}
           {...completions.attributes}
           onKeyDown={(event) => {
+            if (isOfInputMethod(event)) return;
             if (completions.onKeyDown(event)) return event.preventDefault();
-            if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+            if (event.key !== "Enter" || event.shiftKey) return;
             event.preventDefault();
             submit();
           }}

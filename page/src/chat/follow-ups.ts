@@ -21,34 +21,23 @@ export function followUps(
   return all.filter((question) => !asked.includes(question)).slice(0, MAX_FOLLOW_UPS);
 }
 
-/** Returns up to three questions about an array of records with a numeric field. */
+/** Returns questions about an array of records with a numeric field. */
 function questionsAbout(info: Known): readonly string[] {
   const fields = fieldsOf(info).filter(({ key }) => PLAIN_KEY.test(key));
-  const figures = fields.filter((field) => isOf(field, "number") && !IDS.test(field.key));
+  const figures = fields.filter((field) => isNumeric(field) && !IDS.test(field.key));
   const figure = figures.find(({ key }) => FIGURES.test(key)) ?? figures[0];
   if (figure === undefined) return [];
-  const group = fields.find((field) => isOf(field, "string") && GROUPS.test(field.key));
-  const extremes = ["highest", "lowest"].map(
-    (one) => `What is the ${one} ${figure.key} in $${info.name}?`,
-  );
-  // Of averages and counts there is no average.
-  return group === undefined || AGGREGATES.test(figure.key)
-    ? extremes
-    : [`What is the average ${figure.key} by ${group.key} in $${info.name}?`, ...extremes];
+  return ["highest", "lowest"].map((one) => `What is the ${one} ${figure.key} in $${info.name}?`);
 }
 
 /** Matches keys that read like a word. */
 const PLAIN_KEY = /^[A-Za-z]\w{0,31}$/;
-/** Usual names of fields with few distinct values. */
-const GROUPS =
-  /^(?:country|city|region|state|status|type|kind|category|group|class|level|priority|team|department)$/i;
 const FIGURES = /total|amount|price|revenue|cost|value|bytes|size|score/i;
-const AGGREGATES = /^(?:avg|average|mean|median|min|max|sum|count|highest|lowest)(?:_|[A-Z]|$)/;
 const IDS = /^(?:id|year|index)$|_id$|Id$/;
 
 /** True if the variable is an array of records with a numeric field. Needs no value. */
 export function isDrawable(info: Omit<Described, "name">): boolean {
-  return info.visibility !== "secret" && fieldsOf(info).some((field) => isOf(field, "number"));
+  return info.visibility !== "secret" && fieldsOf(info).some(isNumeric);
 }
 
 function fieldsOf({ type, count, shape }: Omit<Described, "name">): readonly ShapeKey[] {
@@ -70,8 +59,8 @@ function onlyOf(shape: Shape): Shape {
   return shape.length === 1 ? shape : [];
 }
 
-/** True for a field of one type, which may be missing or null. */
-function isOf({ shape }: ShapeKey, type: "string" | "number"): boolean {
+/** True for a field of numbers, which may be missing or null. */
+function isNumeric({ shape }: ShapeKey): boolean {
   const kinds = shape.filter((kind) => kind !== "null");
-  return kinds.length === 1 && kinds[0] === type;
+  return kinds.length === 1 && kinds[0] === "number";
 }

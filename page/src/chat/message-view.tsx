@@ -8,6 +8,7 @@ import {
   Form,
   IconButton,
   type IconName,
+  isOfInputMethod,
   Problem,
   Segments,
   SubmitButtons,
@@ -78,7 +79,7 @@ function Question({ message, isBusy, actions }: MessageViewProps) {
         <NamedVariables text={text} />
         <div className="message-actions">
           <Action icon="edit" word="Edit" isOff={isBusy} act={() => setDraft(text)} />
-          <CopyButton className="message-action" text={text} label="Copy" />
+          <CopyButton text={text} label="Copy" />
         </div>
       </article>
     );
@@ -91,7 +92,7 @@ function Question({ message, isBusy, actions }: MessageViewProps) {
         cancel();
         actions.edit(message, messageIn(draft));
       }}
-      onKeyDown={({ key }) => key === "Escape" && cancel()}
+      onKeyDown={(event) => event.key === "Escape" && !isOfInputMethod(event) && cancel()}
     >
       <textarea
         className="field"
@@ -178,7 +179,7 @@ function Answer(props: MessageViewProps) {
       {!isLive && hasProof(message) && <Proof message={message} isFirst={props.isFirstProof} />}
       {!isLive && askingIn(message).length === 0 && !isSilent && (
         <div className="message-actions">
-          {text !== "" && <CopyButton className="message-action" text={text} label="Copy" />}
+          {text !== "" && <CopyButton text={text} label="Copy" />}
           <Action icon="retry" word="Answer again" isOff={isBusy} act={again} />
           <Action icon="meter" word="Look inside" act={look} />
           {message.parts.some(isToolPart) && (
@@ -209,10 +210,10 @@ interface SwitchProps {
 
 function Switch({ word, isOn, set }: SwitchProps) {
   return (
-    <Button role="switch" className="message-switch" aria-checked={isOn} onClick={() => set(!isOn)}>
-      <span className="message-knob" aria-hidden="true" />
+    <label className="message-switch">
+      <input type="checkbox" role="switch" checked={isOn} onChange={() => set(!isOn)} />
       {word}
-    </Button>
+    </label>
   );
 }
 
@@ -247,8 +248,9 @@ interface ActionProps {
 }
 
 function Action({ icon, word, isOff, act }: ActionProps) {
-  const rest = { label: word, title: word, size: 16, disabled: isOff, onClick: act };
-  return <IconButton className="message-action" icon={icon} {...rest} />;
+  return (
+    <IconButton isSmall icon={icon} label={word} title={word} disabled={isOff} onClick={act} />
+  );
 }
 
 interface AnswerTextProps {

@@ -8,6 +8,7 @@ import { useConversation } from "../conversation-context.ts";
 import { TokenBars } from "../meter/meter-panel.tsx";
 import { costOf, savesPrompt } from "../meter/turn-costs.ts";
 import { unchanging } from "../queries.ts";
+import { cardOf, showCard } from "../references/reference-mark.tsx";
 import { sourcesIn } from "./tool-card.tsx";
 import { handleIn, isToolPart, LARGE_BYTES, metadataOf, type ToolPart } from "./tool-part.ts";
 import { bytesInWords, plural } from "../words.ts";
@@ -55,7 +56,7 @@ export function Proof({
         <b>{plural(written, "character")}</b>.
       </p>
       {isFirst && <TokenBars cost={costOf(savings, usage)} />}
-      <Button className="link-button" onClick={() => showCall(call.toolCallId)}>
+      <Button className="link-button" onClick={() => showCard(cardOf(call.toolCallId))}>
         See what the model wrote
       </Button>
     </section>
@@ -93,13 +94,4 @@ function readWords(name: string, calls: readonly ToolPart[]): string {
   if (handle?.size === undefined) return "";
   const chars = handle.preview?.length ?? 0;
   return `read ${chars === 0 ? "none" : `${plural(chars, "character")}`} of it and `;
-}
-
-/** Opens the card of a call, and scrolls to it. */
-function showCall(id: string): void {
-  const cards = document.querySelectorAll<HTMLElement>(`[data-call="${CSS.escape(id)}"]`);
-  const head = [...cards].at(-1)?.querySelector<HTMLElement>(".tool-head");
-  if (head?.ariaExpanded === "false") head.click();
-  head?.scrollIntoView({ block: "center" });
-  head?.focus({ preventScroll: true });
 }

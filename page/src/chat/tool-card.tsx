@@ -16,6 +16,7 @@ import { unchanging } from "../queries.ts";
 import { type AskingPart, handleIn, LARGE_BYTES, type ToolPart } from "./tool-part.ts";
 import { bytesInWords, figure, jsonIn, plural, problemWords, shortened } from "../words.ts";
 import type { Decision } from "../../../packages/client/src/client.ts";
+import { parseJson } from "../../../packages/client/src/client/connection.ts";
 import type { JsonObject } from "../../../src/value/json.ts";
 import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
 import { DiffLines } from "../diff-lines.tsx";
@@ -525,7 +526,7 @@ async function received(
       const isText = response.headers.get("content-type")?.startsWith("text/plain") === true;
       const { text, isWhole } = await beginningOf(response, MAX_READ_CHARS);
       if (isLong) moreChars += info.chars - text.length;
-      if (isWhole) return { found: true, value: isText ? text : (JSON.parse(text) as Json) };
+      if (isWhole) return { found: true, value: isText ? text : (parseJson(text) as Json) };
       moreChars += Math.max(0, (at === "" ? (info?.chars ?? 0) : 0) - text.length);
       return { found: true, value: `${text}…` };
     } catch (error) {

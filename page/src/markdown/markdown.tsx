@@ -157,7 +157,7 @@ class Printer {
     ));
     const Tag = (token.ordered ? "ol" : "ul") as "ol";
     return (
-      <Tag key={key} start={token.start || undefined}>
+      <Tag key={key} start={token.start === "" ? undefined : token.start}>
         {items}
       </Tag>
     );

@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { type ReactNode, useMemo, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
-import { Bars, Fact } from "../controls.tsx";
+import { Bars, Code, Fact } from "../controls.tsx";
 import { figure, plural, problemWords } from "../words.ts";
 import {
   type Cost,
@@ -130,14 +130,8 @@ function NextPrompt({ agent }: { readonly agent: string }) {
           ))}
         </tbody>
       </table>
-      <pre className="meter-text" aria-label="Instructions">
-        {instructions.text}
-      </pre>
-      {tail && (
-        <pre className="meter-text" aria-label="Last message">
-          {tail.text}
-        </pre>
-      )}
+      <Code label="Instructions">{instructions.text}</Code>
+      {tail && <Code label="Last message">{tail.text}</Code>}
     </>
   );
 }

@@ -26,9 +26,8 @@ import {
   planName,
   type PlannedCall,
 } from "./call-state.tsx";
-import type { Chunk, Decision, RunData, RunOptions } from "../../../packages/client/src/client.ts";
+import type { Chunk, Decision, RunData } from "../../../packages/client/src/client.ts";
 import type { PlanView as Plan, RunView } from "../../../packages/plans/src/http/plan-view.ts";
-import type { Json } from "../../../src/value/json.ts";
 import { VariableLink } from "../references/variable-link.tsx";
 import { fieldsOf, InputForm } from "../programs/input-form.tsx";
 import { handleIn } from "../chat/tool-part.ts";
@@ -124,7 +123,7 @@ const LOOK_MS = 1_500;
 
 /** Loads a plan and returns it with its actions. */
 function usePlan(id: string) {
-  const { conversation } = useConversation().session;
+  const { conversation, call } = useConversation().session;
   const { plans, approvals } = conversation;
   const [problem, attempt, , isBusy] = useAttempt();
   const { data, error, refetch } = useQuery({
@@ -142,6 +141,11 @@ function usePlan(id: string) {
       break;
     }
   };
+  const started = async (body: string) => {
+    const at = `/conversations/${encodeURIComponent(conversation.id)}/plans/${encodeURIComponent(id)}/run`;
+    const headers = { accept: "text/event-stream", "content-type": "application/json" };
+    await (await call("POST", at, { headers, body })).body?.cancel();
+  };
   return {
     plan: data,
     /** Error of the last request. */
@@ -149,7 +153,8 @@ function usePlan(id: string) {
     isBusy,
     approve: () => act(() => plans.approve(id)),
     cancel: () => act(() => plans.cancel(id)),
-    run: (request: RunOptions) => act(() => begin(plans.run(id, request))),
+    /** `input`: JSON, whose numbers keep their digits. */
+    run: (input: string, keep: boolean) => act(() => started(`{"input":${input},"keep":${keep}}`)),
     decide: ({ name, run }: Gate, decision: Decision) => {
       const decided = { ...decision, run };
       act(() => begin(approvals.decide(name, decided)));
@@ -285,7 +290,7 @@ function PlanActions({ plan, open, isWaiting }: PlanActionsProps) {
   const close = () => setAsking(undefined);
   const begin = () => {
     if (fields.length > 0 || plan.format !== "json") setAsking("run");
-    else run({ input: {}, keep: true });
+    else run("{}", true);
   };
   return (
     <>
@@ -314,7 +319,7 @@ function PlanActions({ plan, open, isWaiting }: PlanActionsProps) {
           onCancel={close}
           onRun={(json, given) => {
             close();
-            run({ input: JSON.parse(json) as Json, keep: given.has("keep") });
+            run(json, given.has("keep"));
           }}
         >
           <label className="plans-keep">
@@ -383,7 +388,7 @@ function CallDetails({ call }: { readonly call: PlannedCall }) {
         <h3>{_tool}</h3>
         <MarkLabel mark={markOfCall(call)} />
       </header>
-      <dl>
+      <dl className="facts">
         <Fact name="Step">{_id}</Fact>
         <Fact name="Writes">{_outputPath}</Fact>
         <Fact name="Depends on">{[...after, ..._after].join(", ") || undefined}</Fact>

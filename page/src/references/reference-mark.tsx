@@ -95,7 +95,7 @@ function ReceiptFacts({ span }: { readonly span: ReceiptSpan }) {
   return (
     <>
       <code className="reference-name">{reference}</code>
-      <dl className="reference-facts">
+      <dl className="facts">
         <Fact name="Variable">${variable}</Fact>
         <Fact name="Path">{path === "" ? undefined : <code>{path}</code>}</Fact>
         <Fact name="Version">{version}</Fact>
@@ -121,7 +121,7 @@ interface ReceiptLinksProps {
 
 function ReceiptLinks({ span: { variable, call }, mark, close }: ReceiptLinksProps) {
   const { variables, open } = useConversation();
-  const card = cardOf(call, mark);
+  const card = call === undefined || mark === null ? undefined : cardOf(call, mark);
   const link = (words: string, act: () => void) => (
     <Button
       className="reference-open"
@@ -137,20 +137,24 @@ function ReceiptLinks({ span: { variable, call }, mark, close }: ReceiptLinksPro
     <span className="reference-links">
       {variables.has(variable) &&
         link(`Open $${variable}`, () => open({ tab: "variables", variable }))}
-      {card !== undefined &&
-        link("Show the tool call", () => {
-          card.scrollIntoView({ block: "center" });
-          card.querySelector("button")?.focus();
-        })}
+      {card !== undefined && link("Show the tool call", () => showCard(card))}
     </span>
   );
 }
 
-/** Returns the last card of a call before the mark. Call ids can repeat in later turns. */
-function cardOf(call: string | undefined, mark: HTMLElement | null): HTMLElement | undefined {
-  if (call === undefined || mark === null) return undefined;
+/** Returns the last card of a call, before the mark if there is one. Call ids can repeat in later turns. */
+export function cardOf(call: string, mark?: HTMLElement): HTMLElement | undefined {
   const cards = document.querySelectorAll<HTMLElement>(`[data-call="${CSS.escape(call)}"]`);
   const isBefore = (card: HTMLElement) =>
+    mark === undefined ||
     (card.compareDocumentPosition(mark) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
   return [...cards].findLast(isBefore);
+}
+
+/** Opens a card, and scrolls to it. */
+export function showCard(card: HTMLElement | undefined): void {
+  const head = card?.querySelector<HTMLElement>(".tool-head");
+  if (head?.ariaExpanded === "false") head.click();
+  head?.scrollIntoView({ block: "center" });
+  head?.focus({ preventScroll: true });
 }

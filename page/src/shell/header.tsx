@@ -1,6 +1,14 @@
 import { useEffect, useId, useState } from "react";
 import type { AgentsDescription } from "../../../src/edge/page-options.ts";
-import { Button, Form, Icon, IconButton, type IconName, moveFocus } from "../controls.tsx";
+import {
+  Button,
+  Form,
+  Icon,
+  IconButton,
+  type IconName,
+  isOfInputMethod,
+  moveFocus,
+} from "../controls.tsx";
 import { useMedia } from "../hooks.ts";
 import "./header.css";
 import "./menu.css";
@@ -128,7 +136,7 @@ export function RenameForm({ className, label, title, onDone }: RenameFormProps)
         onBlur={save}
         onKeyDown={(event) => {
           event.stopPropagation();
-          if (event.key === "Escape") onDone();
+          if (event.key === "Escape" && !isOfInputMethod(event)) onDone();
         }}
       />
     </Form>

@@ -13,7 +13,7 @@ import { Conversations } from "./conversations.tsx";
 import { type Choice, Header } from "./header.tsx";
 import { ShortcutsDialog, SkipLink, useShortcuts } from "./shortcuts.tsx";
 import { begin, hear, isUnheardOf, newId, useRoute } from "./use-route.ts";
-import { kindOfText, uploadOf } from "../variables/uploads.tsx";
+import { decoded, kindOfText, uploadOf } from "../variables/uploads.tsx";
 
 import "./workspace.css";
 
@@ -301,7 +301,10 @@ const HEAD_BYTES = 65_536;
  * with a message for the user for any other file.
  */
 async function importFile(entry: Entry, file: File, id: string): Promise<string> {
-  const kind = kindOfText(await file.slice(0, HEAD_BYTES).text(), file.size > HEAD_BYTES);
+  const kind = kindOfText(
+    decoded(await file.slice(0, HEAD_BYTES).arrayBuffer()),
+    file.size > HEAD_BYTES,
+  );
   if (kind === "export") return importExport(entry, file);
   if (kind === undefined) {
     throw new Error(

@@ -141,25 +141,40 @@ export async function uploadOf(file: File, kind = kindOfFile(file)): Promise<Upl
       throw new Error("It cannot be read. Add the files of a folder in its place.");
     });
   const name = variableName(file.name);
-  if (kind === "json") return { name, contentType: "application/json", body: file };
-  if (kind === "records") return { name, contentType: "application/x-ndjson", body: file };
   if (kind === "bytes") {
     return { name, contentType: file.type || "application/octet-stream", body: file };
   }
-  const text = decoded(await file.arrayBuffer());
-  if (kind === "text") return { name, contentType: "text/plain", body: new Blob([text]) };
-  return { name, contentType: "text/csv", body: new Blob([text]), delimiter: "auto" };
+  const body = new Blob([decoded(await file.arrayBuffer())]);
+  return { name, contentType: TYPES[kind], body, ...(kind === "csv" && { delimiter: "auto" }) };
 }
 
-/** Spreadsheets write UTF-16 with a byte order mark. Other text that is not UTF-8 usually comes from an old one. */
-function decoded(bytes: ArrayBuffer): string {
+const TYPES = {
+  csv: "text/csv",
+  json: "application/json",
+  records: "application/x-ndjson",
+  text: "text/plain",
+} as const;
+
+/** Encodings in which spreadsheets save a CSV where the system's language begins so. */
+const OLD_ENCODINGS = [
+  ["zh-TW", "big5"],
+  ["zh", "gb18030"],
+  ["ja", "shift_jis"],
+  ["ko", "euc-kr"],
+  ["ru", "windows-1251"],
+  ["", "windows-1252"],
+] as const;
+
+/** Spreadsheets and PowerShell write UTF-16 with a byte order mark. Other text that is not UTF-8 is from an old one. */
+export function decoded(bytes: ArrayBuffer, language = navigator.language): string {
   const [first, second] = new Uint8Array(bytes, 0, Math.min(2, bytes.byteLength));
   if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
   if (first === 0xfe && second === 0xff) return new TextDecoder("utf-16be").decode(bytes);
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return new TextDecoder("windows-1252").decode(bytes);
+    const [, old] = OLD_ENCODINGS.find(([start]) => language.startsWith(start)) ?? [];
+    return new TextDecoder(old).decode(bytes);
   }
 }
 

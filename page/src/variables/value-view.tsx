@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useState } from "react";
 import { applyEdits, format } from "jsonc-parser";
 import { useVariable } from "../../../packages/client/src/react.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { Button, Code, Form, Problem, SubmitButtons } from "../controls.tsx";
+import { Button, Code, Form, isOfInputMethod, Problem, SubmitButtons } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { unchanging } from "../queries.ts";
 import { bytesInWords, codeOf, figure, isShownImage, problemWords } from "../words.ts";
@@ -164,7 +164,7 @@ function QueryBox({ name, children }: QueryBoxProps) {
           value={sql}
           onChange={({ target }) => setSql(target.value)}
           onKeyDown={(event) => {
-            if (event.key !== "Enter" || event.shiftKey) return;
+            if (event.key !== "Enter" || event.shiftKey || isOfInputMethod(event)) return;
             event.preventDefault();
             run();
           }}

@@ -140,7 +140,7 @@ const SEEN_BY = {
 function Origin({ info, now }: InfoProps & { readonly now: number }) {
   const { tool, input, sources, trusted, shape, mediaType, location, pinned, visibility } = info;
   return (
-    <dl className="variables-origin">
+    <dl className="facts">
       <Fact name="Tool">{tool}</Fact>
       <Fact name="Called with">{input && <code>{JSON.stringify(input)}</code>}</Fact>
       <Fact name="Sources">

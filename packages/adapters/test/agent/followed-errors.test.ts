@@ -1,13 +1,18 @@
-import { parsedJson } from "../../../../src/value/json.ts";
+import { type Json, parsedJson } from "../../../../src/value/json.ts";
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore, variableTools, wrapTools } from "../../src/agent.ts";
-import { codeIn, type ErrorCode } from "../../../../src/errors.ts";
+import { codeIn, errorCodes, type ErrorCode } from "../../../../src/errors.ts";
+import { readOnly } from "../../../../src/store/names.ts";
+import { noSuchTool } from "../../../../src/tool/policy.ts";
 import { bytesContent } from "../../../../src/store/bytes/content.ts";
-import type { Json } from "../../../../src/value/json.ts";
 
-type Call = { readonly tool: string; readonly input: Readonly<Record<string, Json>> };
+/** A call, as a model writes it. */
+interface Call {
+  readonly tool: string;
+  readonly input: Readonly<Record<string, Json>>;
+}
 
 const orders = Array.from({ length: 40 }, (_, n) => ({ id: `o${n}`, status: "open", total: n }));
 
@@ -79,27 +84,28 @@ async function errorOf(tools: ToolSet, { tool: name, input }: Call): Promise<str
 
 const of = (tool: string, input: Call["input"] = {}): Call => ({ tool, input });
 const query = (sql: string) => of("query_variables", { sql });
-const edit = (name: string, edits: Json) => of("edit_variable", { name, edits });
 const read = (name: string) => of("read_variable", { name });
-const set = (name: string, value: Json, more = {}) => of("set_variable", { name, value, ...more });
 const sum = (numbers: Json) => of("sum", { numbers });
-const greet = (name: string, more = {}) => of("greet", { name, ...more });
-const to = (_outputPath: string) => greet("Ada", { _outputPath });
-const listed = of("list_variables");
+const greet = (name: string, more: Call["input"] = {}) => of("greet", { name, ...more });
+const set = (name: string, value?: Json, mode?: string) =>
+  of("set_variable", { name, ...(value !== undefined && { value }), ...(mode && { mode }) });
+const edit = (name: string, edits: Json) => of("edit_variable", { name, edits });
 
-const RECURSIVE = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r";
-
-/** Calls that fail, and the calls that their errors lead to. */
+/** A code, a call that gets it, and what a model calls next that takes the text of the error literally. */
 const calls: readonly (readonly [ErrorCode, Call, next: Call])[] = [
   ["variable_not_found", greet("$customers.name"), greet("$customer.name")],
   ["variable_not_found", read("ordrs"), read("orders")],
-  ["variable_not_found", read("zzz"), listed],
-  ["variable_not_found", of("search_variable", { name: "zzz", query: "o1" }), listed],
+  ["variable_not_found", read("zzz"), of("list_variables")],
+  ["variable_not_found", of("search_variable", { name: "zzz", query: "o1" }), of("list_variables")],
   ["variable_evicted", read("list_orders_1"), of("list_orders")],
   ["variable_sealed", read("key"), of("keep", { it: "$key" })],
   ["variable_sealed", query("SELECT * FROM key"), of("keep", { it: "$key" })],
   ["variable_sealed", set("key.a", 1), set("key", 1)],
-  ["variable_secret", to("$hush"), to("$another")],
+  [
+    "variable_secret",
+    greet("a", { _outputPath: "$hush" }),
+    greet("a", { _outputPath: "$another" }),
+  ],
   ["path_not_found", sum("$orders[*].totals"), sum("$orders[*].total")],
   ["path_not_found", sum("$orders[0:2].total"), sum("$orders[0:2][*].total")],
   ["path_not_found", sum("$orders.total"), sum("$orders[*].total")],
@@ -107,14 +113,13 @@ const calls: readonly (readonly [ErrorCode, Call, next: Call])[] = [
   ["path_not_found", read("orders[400]"), read("orders[39]")],
   ["path_not_found", read("orders[0].totl"), read("orders[0].total")],
   ["path_not_found", query("SELECT $orders.nope AS x"), query("SELECT $orders[39] AS x")],
-  ["invalid_tool_input", of("count", { rows: "$order_list" }), of("count", { rows: [] })],
-  ["invalid_tool_input", of("count", { rows: "$everything" }), of("count", { rows: "$orders" })],
+  ["invalid_tool_input", of("count", { rows: "$order_list" }), of("count", { rows: "$orders" })],
   ["invalid_tool_input", sum("$order[*].total"), sum("$orders[*].total")],
   ["invalid_tool_input", sum("$orders"), sum("$orders[*].total")],
   ["invalid_tool_input", of("sum"), sum([])],
   ["invalid_tool_input", greet("$text"), greet("$text[:20]")],
   ["invalid_tool_input", greet("Ada", { nam: "b" }), greet("Ada")],
-  ["invalid_tool_input", greet("Ada", { _outputpath: "$x" }), to("$x")],
+  ["invalid_tool_input", greet("Ada", { _outputpath: "$x" }), greet("Ada", { _outputPath: "$x" })],
   [
     "invalid_tool_input",
     of("read_variable", { name: "text", limit: 0 }),
@@ -126,8 +131,8 @@ const calls: readonly (readonly [ErrorCode, Call, next: Call])[] = [
     of("search_variable", { name: "text", query: "" }),
     of("search_variable", { name: "text", query: "text" }),
   ],
-  ["invalid_tool_input", set("x", 1, { mode: "add" }), set("x", 1, { mode: "replace" })],
-  ["invalid_tool_input", of("set_variable", { name: "x" }), set("x", "text")],
+  ["invalid_tool_input", set("x", 1, "add"), set("x", 1, "replace")],
+  ["invalid_tool_input", set("x"), set("x", "text")],
   ["invalid_tool_input", edit("text", []), edit("text", [{ find: "one", replace: "1" }])],
   [
     "invalid_tool_input",
@@ -137,25 +142,31 @@ const calls: readonly (readonly [ErrorCode, Call, next: Call])[] = [
   ["invalid_tool_input", edit("orders[0]", "undo"), edit("orders", "undo")],
   ["bad_name", set("1x", 1), set("x", 1)],
   ["bad_name", read("orders["), read("orders")],
-  ["bad_path", to("1x"), to("$name")],
+  ["bad_path", greet("Ada", { _outputPath: "1x" }), greet("Ada", { _outputPath: "$name" })],
   [
     "bad_path",
     of("delete_variable", { name: "customer.city" }),
     edit("customer", [{ op: "remove", path: "/city" }]),
   ],
-  ["bad_alternatives", to("$a || $b && $c"), to("$a || $b || $c")],
-  ["bad_value", set("orders", 1, { mode: "merge" }), set("orders", 1, { mode: "replace" })],
-  ["bad_value", set("customer", 1, { mode: "append" }), set("customer", 1, { mode: "replace" })],
+  [
+    "bad_alternatives",
+    greet("Ada", { _outputPath: "$a || $b && $c" }),
+    greet("Ada", { _outputPath: "$a || $b || $c" }),
+  ],
+  ["bad_value", set("orders", 1, "merge"), set("orders", 1, "replace")],
+  ["bad_value", set("customer", 1, "append"), set("customer", 1, "replace")],
   ["bad_value", set("customer.name.first", 1), set("customer.name", 1)],
-  ["bad_value", set("orders[99]", { id: 1 }), set("orders", { id: 1 }, { mode: "append" })],
-  ...[
-    { find: "Ada", replace: "Bob" },
-    { where: "city = 'Rome'", set: { city: "Oslo" } },
-  ].map((wrong): (typeof calls)[number] => [
+  ["bad_value", set("orders[99]", { id: "new" }), set("orders", { id: "new" }, "append")],
+  [
     "bad_value",
-    edit("customer", [wrong]),
+    edit("customer", [{ find: "Ada", replace: "Bob" }]),
     edit("customer", [{ op: "add", path: "/added", value: 1 }]),
-  ]),
+  ],
+  [
+    "bad_value",
+    edit("customer", [{ where: "city = 'Rome'", set: { city: "Oslo" } }]),
+    edit("customer", [{ op: "add", path: "/added", value: 1 }]),
+  ],
   [
     "edit_not_found",
     edit("text", [{ find: "thre fuor", replace: "3 4" }]),
@@ -167,13 +178,21 @@ const calls: readonly (readonly [ErrorCode, Call, next: Call])[] = [
     edit("customer", [{ op: "replace", path: "/town", value: 1 }]),
     edit("customer", [{ op: "replace", path: "/name", value: 1 }]),
   ],
-  ["edit_not_found", edit("orders", [{ where: "id = 'zz'", set: { id: "x" } }]), read("orders")],
+  [
+    "edit_not_found",
+    edit("orders", [{ where: "id = 'zz'", set: { status: "x" } }]),
+    read("orders"),
+  ],
   [
     "edit_ambiguous",
     edit("text", [{ find: "two", replace: "2" }]),
     edit("text", [{ find: "two", replace: "2", all: true }]),
   ],
-  ["edit_conflict", edit("customer", [{ op: "test", path: "/city", value: 1 }]), read("customer")],
+  [
+    "edit_conflict",
+    edit("customer", [{ op: "test", path: "/city", value: "Rome" }]),
+    read("customer"),
+  ],
   ["edit_conflict", edit("customer", "undo"), read("customer")],
   ["limit_exceeded", query(`SELECT 1${" ".repeat(20_000)}`), query("SELECT 1")],
   ["not_queryable", query("SELECT * FROM bin"), of("keep", { it: "$bin" })],
@@ -192,8 +211,10 @@ const calls: readonly (readonly [ErrorCode, Call, next: Call])[] = [
   ["query_not_allowed", query("SELECT 1; SELECT 2"), query("SELECT 1")],
   [
     "query_not_allowed",
-    query(`${RECURSIVE}) SELECT max(n) FROM r`),
-    query(`${RECURSIVE} LIMIT 100000) SELECT max(n) FROM r`),
+    query("WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r"),
+    query(
+      "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 100000) SELECT max(n) FROM r",
+    ),
   ],
   [
     "query_too_expensive",
@@ -204,25 +225,21 @@ const calls: readonly (readonly [ErrorCode, Call, next: Call])[] = [
   ["tool_timeout", of("slow", { amount: 9 }), of("slow", { amount: 1 })],
 ];
 
-/** Words of the next calls that a model chooses freely, or computes. */
-const FREE = new Set(
-  "keep it another 39 1 x text one add added edits true read_variable".split(" "),
-);
-
-const wordsOf = (call: Call): readonly string[] => JSON.stringify(call).match(/\w+/gu) ?? [];
-
-/** Calls that nothing makes valid. */
+/** Calls without an alternative for the model, as their error texts say. */
 const refusals: readonly (readonly [ErrorCode, Call])[] = [
-  ["variable_secret", read("hush")],
+  ["variable_secret", of("read_variable", { name: "hush" })],
   ["variable_secret", query("SELECT * FROM hush")],
   ["bad_name", of("delete_variable", { name: "input" })],
   ["bad_request", of("delete_variable", { name: "pin" })],
   ["tool_denied", of("forbidden")],
-  ["number_not_exact", sum([parsedJson("1234567890123456789")])],
+  ["number_not_exact", of("sum", { numbers: [parsedJson("1234567890123456789")] })],
 ];
 
-describe("the text of an error", () => {
-  it.each(calls)("has all words of a call that is valid: %s %j", async (code, call, next) => {
+/** Words that a model has without the text: names of its tools and their parameters, examples, numbers. */
+const OWN = /^(?:keep|it|edits|read_variable|one|text|x|another|add|added|true|\d+)$/u;
+
+describe("a model that follows an error message literally", () => {
+  it.each(calls)("makes a valid call in one step: %s %j, then %j", async (code, call, next) => {
     const { store, tools } = await conversation();
     if (code === "variable_evicted") {
       await errorOf(tools, of("list_orders"));
@@ -230,18 +247,76 @@ describe("the text of an error", () => {
     }
     const text = (await errorOf(tools, call)) ?? "";
     expect(codeIn(text)).toBe(code);
-    const written = wordsOf(call);
-    for (const word of wordsOf(next).filter((one) => !written.includes(one) && !FREE.has(one)))
-      expect(text).toMatch(new RegExp(`\\b${word}\\b`, "u"));
-    expect(await errorOf(tools, next)).toBeUndefined();
+    const known = wordsOf(`${JSON.stringify(call)} ${text}`);
+    const invented = [...wordsOf(JSON.stringify(next))].filter((word) => !known.has(word));
+    expect(
+      invented.filter((word) => !OWN.test(word)),
+      text,
+    ).toEqual([]);
+    expect(await errorOf(tools, next), text).toBeUndefined();
   });
 
-  it.each(refusals)("says that a call cannot be made valid: %s %j", async (code, call) => {
+  it.each(refusals)(
+    "goes on without a call that nothing can make valid: %s %j",
+    async (code, call) => {
+      const { tools } = await conversation();
+      const text = (await errorOf(tools, call)) ?? "";
+      expect(codeIn(text)).toBe(code);
+      expect(text).toMatch(GO_ON);
+    },
+  );
+
+  it("finds a variable of a matching type if no name is similar", async () => {
     const { tools } = await conversation();
-    const text = await errorOf(tools, call);
-    expect(codeIn(text ?? "")).toBe(code);
-    expect(text).toMatch(
-      /continue without|is secret and cannot be used here|cannot be deleted|was not allowed/u,
-    );
+    const text = await errorOf(tools, of("count", { rows: "$everything" }));
+    expect(text).toMatch(/\$everything is not a variable\. There are .*\$orders \(array\)/);
+    expect(text).not.toMatch(/\$(?:key|hush|bin)\b/);
   });
 });
+
+function wordsOf(text: string): ReadonlySet<string> {
+  return new Set(text.match(/\w+/gu));
+}
+
+it("each code is followed here, or never reaches a model that uses byref/agent", () => {
+  const followed = new Set<string>([...calls, ...refusals].map(([code]) => code));
+  for (const code of Object.keys(OTHERWISE)) followed.add(code);
+  const left = Object.keys(errorCodes).filter((code) => !followed.has(code));
+  expect(left.toSorted()).toEqual([...ELSEWHERE].toSorted());
+});
+
+/** Codes that need a special state. The tests of their sources check the texts in full. */
+const OTHERWISE = {
+  unknown_tool: `unknown_tool: ${noSuchTool("red_variable", ["read_variable", "sum"])}`,
+  conflict: "conflict: The tables of the query are not kept; try again.",
+  approval_required: "approval_required: pay was not asked about here. Call it again to ask.",
+  skipped: "skipped: $summary was to come from summarize, which has not written it. Make it first.",
+  bad_name: `bad_name: ${readOnly("history").message}`,
+  not_configured: "not_configured: Use a JSON Patch: [{op, path, value}].",
+  outcome_unknown:
+    "outcome_unknown: This call was cut off: it may or may not have run. Find out before you repeat it.",
+  server_unavailable:
+    "server_unavailable: Server shop is not available; continue without its tools. It was closed.",
+};
+
+const GO_ON =
+  /Do not try again|continue without|is secret and cannot be used here|Find out before you repeat it|cannot be deleted|was not allowed|cannot be changed/u;
+const DO_NEXT =
+  /Did you mean|; (?:call|try) again|Call it again|Make it first|another name|JSON Patch: \[/u;
+
+it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
+  expect(text).toMatch(new RegExp(`${GO_ON.source}|${DO_NEXT.source}`, "u"));
+});
+
+/**
+ * Codes that occur over HTTP, in streams, in plans, in the gateway or in operation, but in no result of a tool
+ * of byref/agent.
+ */
+const ELSEWHERE: readonly string[] = `
+approval_not_found bad_configuration bad_import bad_json body_timeout body_too_large conversation_exists
+conversation_not_found foreign_origin idempotency_mismatch internal invalid_plan model_failed model_timeout
+not_found plan_not_approved precondition_failed range_not_satisfiable rate_limited reference_in_url
+spend_exceeded storage_full turn_failed turn_stopped turn_timeout unauthorized unavailable
+unsupported_media_type`
+  .trim()
+  .split(/\s+/u);
