@@ -74,7 +74,7 @@ describe("the state of earlier plans", () => {
         return findings.map(({ message }) => message);
       };
       const missing = "Nothing writes †state.user.age, and the conversation";
-      const advice = 'Give the call that makes it _outputPath "†state.user.age".';
+      const advice = "Give the call that makes it an _outputPath.";
       expect(await messages("†state.user.age")).toEqual([`${missing} has no state. ${advice}`]);
       await own.call("PUT", STATE, json({ user: { name: "Ada", id: 1 } }));
       expect(await messages("†state.user.age")).toEqual([
