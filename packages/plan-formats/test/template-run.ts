@@ -8,7 +8,7 @@ import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variables.ts";
 import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
-import { prepareOutcome } from "../../plans/src/run/run-outcome.ts";
+import { prepareOutcome } from "../../plans/src/run/plan-turn.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { MemoryFiles } from "../../../test/support/memory-files.ts";
 import { checkedPlan, planRun, runRecord } from "../../../test/support/plan-runs.ts";

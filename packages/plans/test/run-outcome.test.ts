@@ -4,7 +4,7 @@ import type { Plan, PlanOutput } from "../../../src/turn/plan.ts";
 import { type RunRecord, namesOfRun } from "../src/plan/plan-record.ts";
 import { bytesContent } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { prepareOutcome } from "../src/run/run-outcome.ts";
+import { prepareOutcome } from "../src/run/plan-turn.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { runRecord } from "../../../test/support/plan-runs.ts";
 import { planWith } from "../../../test/support/plans.ts";

@@ -110,7 +110,7 @@ function titleAlone(draft: Draft | undefined): string | undefined {
   return title?.trim();
 }
 
-function stepFrom({ firstDirective: _, writeMode = "append", ...step }: Draft): TemplateStep {
+function stepFrom({ firstDirective: _first, writeMode = "append", ...step }: Draft): TemplateStep {
   return { ...step, writeMode };
 }
 

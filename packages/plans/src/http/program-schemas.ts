@@ -3,9 +3,8 @@ import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import { later, type ValueLabels } from "../../../../src/internal.ts";
 import { toolInputs, type Plan, type PlanFormatName } from "../../../../src/internal-tool.ts";
-import { jsonPlan, writeAnswer } from "../plan/json-plan.ts";
-import { from, planListed, runView } from "./plan-schemas.ts";
-import type { ListedPlan, RunView } from "./plan-view.ts";
+import { jsonPlan, writeAnswer } from "../plan/plan-format.ts";
+import { from, planListed, runView, type ListedPlan, type RunView } from "./plan-view.ts";
 import type { Proposal } from "../run/open-plan.ts";
 import { type Json, parsePath, readPath } from "../../../../src/references.ts";
 

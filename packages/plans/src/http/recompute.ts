@@ -13,7 +13,7 @@ import type { VariableInfo } from "../../../../src/runtime.ts";
 import { type PlanRecord, RESERVED_NAMES } from "../plan/plan-record.ts";
 import { NOT_PLANNED } from "../program/slice-calls.ts";
 import { type Planner, recordOf, requireLength, toolsOf } from "../run/open-plan.ts";
-import type { recomputation } from "./plan-schemas.ts";
+import type { recomputation } from "./plan-view.ts";
 
 /** The calls that make stale values again, with a plan of them if there are any, and the values that stay. */
 interface Recomputation {

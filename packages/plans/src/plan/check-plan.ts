@@ -2,16 +2,21 @@ import * as limits from "../../../../src/limits.ts";
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { codeOf, messageOf } from "../../../../src/errors.ts";
-import { BODY, Findings, tooManyCalls, type Finding, type FindingCode } from "./plan-format.ts";
+import {
+  BODY,
+  Findings,
+  tooManyCalls,
+  type Finding,
+  type FindingCode,
+  writeAnswer,
+} from "./plan-format.ts";
 import { afterFindings, gateFindings, gatesIn, type ParameterText } from "./gates.ts";
-import { writeAnswer } from "./json-plan.ts";
 import { issuesIn } from "./plan-input.ts";
 import { GATES, STATE } from "./plan-record.ts";
 import {
   characters,
   json,
   LookupWork,
-  nearest,
   type Need,
   needsIn,
 } from "../../../../src/internal.ts";

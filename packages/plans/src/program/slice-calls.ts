@@ -1,4 +1,4 @@
-import type { Finding } from "../plan/plan-format.ts";
+import { type Finding, MAY_HAVE_URL, writeAnswer } from "../plan/plan-format.ts";
 import {
   type Figure,
   figuresBeyond,
@@ -12,7 +12,6 @@ import {
 } from "../../../../src/internal.ts";
 import type { PlanCall } from "../../../../src/internal-tool.ts";
 import { formatPath, type Json, type Path, type Reference } from "../../../../src/references.ts";
-import { MAY_HAVE_URL, writeAnswer } from "../plan/json-plan.ts";
 
 /** A change of the conversation's variables, in the order in which they happened. */
 export type PastStep = PastCall | PastWrite;

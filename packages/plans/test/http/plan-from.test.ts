@@ -7,7 +7,7 @@ import { json } from "../../../../test/support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
 import { payingPlanner, planning, runOf } from "../../../../test/support/planning.ts";
 import type { Step } from "../../../testing/src/testing.ts";
-import { planView } from "../../src/http/plan-schemas.ts";
+import { planView } from "../../src/http/plan-view.ts";
 import { total } from "./program-runs.ts";
 
 const ROOT = "/conversations/c/plans";

@@ -15,7 +15,7 @@ import {
   variable,
   streamed,
 } from "../../../../test/support/planning.ts";
-import { runView } from "../../src/http/plan-schemas.ts";
+import { runView } from "../../src/http/plan-view.ts";
 import * as limits from "../../../../src/limits.ts";
 import { slow } from "../../../../test/support/slow.ts";
 import type { Json } from "../../../../src/value/json.ts";

@@ -6,7 +6,7 @@ import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
 import { decide, payingPlanner, planning, variable } from "../../../../test/support/planning.ts";
 import type { Step } from "../../../testing/src/testing.ts";
-import { recomputation, runView } from "../../src/http/plan-schemas.ts";
+import { recomputation, runView } from "../../src/http/plan-view.ts";
 
 afterEach(() => vi.useRealTimers());
 
