@@ -397,10 +397,11 @@ const ANY = "any";
 
 function ownText(schema: JSONSchema7, inner: (part: jsonSchemas.Definition) => string): string {
   const { type, enum: values, const: value } = schema;
-  if (values !== undefined) return oneOf(values.map((one: unknown) => JSON.stringify(one)));
-  if (value !== undefined) return JSON.stringify(value);
-  if (type === undefined) return ANY;
-  return oneOf([type].flat().map((name) => typeText(name, schema, inner)));
+  const options: readonly unknown[] | undefined = value === undefined ? values : [value];
+  if (options !== undefined) return oneOf(options.map((one) => JSON.stringify(one)));
+  return type === undefined
+    ? ANY
+    : oneOf([type].flat().map((name) => typeText(name, schema, inner)));
 }
 
 function oneOf(texts: readonly string[]): string {
@@ -409,17 +410,17 @@ function oneOf(texts: readonly string[]): string {
 
 function typeText(
   name: string,
-  { items, properties = {}, required = [], additionalProperties }: JSONSchema7,
+  { items = true, properties = {}, required = [], additionalProperties: others }: JSONSchema7,
   inner: (part: jsonSchemas.Definition) => string,
 ): string {
   if (name === "array") {
-    const element = items === undefined || Array.isArray(items) ? ANY : inner(items);
+    const element = Array.isArray(items) ? ANY : inner(items);
     return element.includes(" | ") && !element.startsWith("{") ? `(${element})[]` : `${element}[]`;
   }
   if (name !== "object") return name;
   const fields = Object.entries(properties)
     .slice(0, MAX_WRITTEN)
     .map(([key, one]) => `${key}${required.includes(key) ? "" : "?"}: ${inner(one)}`);
-  if (typeof additionalProperties === "object") fields.push(`…: ${inner(additionalProperties)}`);
+  if (typeof others === "object") fields.push(`…: ${inner(others)}`);
   return fields.length === 0 ? "object" : `{${fields.join(", ")}}`;
 }

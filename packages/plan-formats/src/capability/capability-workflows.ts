@@ -21,7 +21,7 @@ export const capabilityWorkflows: PlanFormat = {
   mediaTypes: ["application/xml", "text/xml"],
   read: readCapabilities,
   fit: withKnownTools,
-  own: { tools: () => variableCapability },
+  tools: () => variableCapability,
 };
 
 /**

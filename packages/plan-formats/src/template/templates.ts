@@ -172,7 +172,7 @@ export const templates: PlanFormat = {
   format: "template",
   mediaTypes: ["text/markdown"],
   read: planFromTemplate,
-  own: { isAlone: true, tools: (resources) => [promptTool(resources)] },
+  tools: (resources) => [promptTool(resources)],
   findings: templateFindings,
   effectsOf: ({ parameters }, effectsOf) =>
     templateStepSchema.parse(parameters).tools.some(({ name }) => effectsOf(name) === "once")
@@ -364,46 +364,36 @@ interface Writing {
 }
 
 /** Writes the file and returns its path. Throws `conflict`, and errors of `files`. */
-async function writeFile(files: toolFiles.Files, writing: Writing): Promise<string> {
-  const { mode, path, value, labels } = writing;
+async function writeFile(
+  files: toolFiles.Files,
+  { mode, path, value, labels, call }: Writing,
+): Promise<string> {
   if (mode === "replace") return (await files.write(path, contentFor(path, value), labels)).path;
-  const write = mode === "append" ? append : writeNew;
-  return retryConflicts(files, () => write(files, writing));
-}
-
-async function append(
-  files: toolFiles.Files,
-  { path, value, labels, call }: Writing,
-): Promise<string> {
-  const file = await files.read(path);
-  // Without what an earlier attempt of the call has added.
-  const own = file?.addition?.call === call ? file.addition.from : undefined;
-  const before = file?.text.slice(0, own) ?? "";
-  const content = { ...contentFor(path, ""), text: joinParagraphs(before, renderText(value)) };
-  await files.write(path, content, {
-    ...joinedLabels(file === undefined ? [labels] : [file.labels, labels]),
-    expected: file?.version ?? null,
-    addition: { call, from: before.length },
+  return retryConflicts(files, async () => {
+    const written = mode === "new" ? await numberedPath(files, path, call) : path;
+    const file = await files.read(written);
+    const all = file === undefined || mode === "new" ? [labels] : [file.labels, labels];
+    // Without what an earlier attempt of the call has added.
+    const isOwn = file?.addition?.call === call;
+    const from = isOwn ? file.addition?.from : file?.text.length;
+    const before = file?.text.slice(0, from) ?? "";
+    const text = { ...contentFor(path, ""), text: joinParagraphs(before, renderText(value)) };
+    await files.write(written, mode === "new" ? contentFor(written, value) : text, {
+      ...joinedLabels(all),
+      expected: mode === "new" && !isOwn ? null : (file?.version ?? null),
+      addition: { call, from: before.length },
+    });
+    return written;
   });
-  return path;
 }
 
-async function writeNew(
-  files: toolFiles.Files,
-  { path, value, labels, call }: Writing,
-): Promise<string> {
+/** The first free numbered path, or the one that an earlier attempt of the call has written. */
+async function numberedPath(files: toolFiles.Files, path: string, call: string): Promise<string> {
   const [, stem = path, end = ""] = /^(.*[^/])(\.[^./]+)$/s.exec(path) ?? [];
   const named = { start: `${stem}_`, end };
   const last = highestIn(await files.list(named.start), named);
   const info = last < 0 ? undefined : await files.info(pathAt(last, named));
-  const isOwn = info?.addition?.call === call;
-  const written = pathAt(isOwn ? last : last + 1, named);
-  await files.write(written, contentFor(written, value), {
-    ...labels,
-    expected: isOwn ? info.version : null,
-    addition: { call, from: 0 },
-  });
-  return written;
+  return pathAt(info?.addition?.call === call ? last : last + 1, named);
 }
 
 /** The text before and after the number: `notes/a_000.md`, `notes/a_001.md` … for `notes/a.md`. */

@@ -13,13 +13,7 @@ import {
 import { afterFindings, gateFindings, gatesIn, type ParameterText } from "./gates.ts";
 import { issuesIn } from "./plan-input.ts";
 import { GATES, STATE } from "./plan-record.ts";
-import {
-  characters,
-  json,
-  LookupWork,
-  type Need,
-  needsIn,
-} from "../../../../src/internal.ts";
+import { characters, json, LookupWork, type Need, needsIn } from "../../../../src/internal.ts";
 import {
   jsonSchemas,
   type Plan,

@@ -43,11 +43,8 @@ export interface PlanFormat {
   read(text: string): ReadPlan;
   /** Adapts the plan to the existing tools. Default: unchanged. */
   fit?(plan: Plan, tools: ToolSet): Promise<Plan>;
-  /** Tools in addition to the agent's. With `isAlone`, they replace the agent's tools. */
-  readonly own?: {
-    readonly isAlone?: boolean;
-    tools(resources: RunResources): readonly runtimeTools.RuntimeTool[];
-  };
+  /** Tools in addition to the agent's, and in place of those with the same name. */
+  tools?(resources: RunResources): readonly runtimeTools.RuntimeTool[];
   /** Further findings that keep a plan from running. `toolNames`: the agent's and the runtime's. */
   findings?(
     plan: Plan,
@@ -179,7 +176,7 @@ export const jsonPlan = z.strictObject({
 export const jsonPlans: PlanFormat = {
   format: "json",
   mediaTypes: ["application/json"],
-  own: { tools: () => [writeAnswer] },
+  tools: () => [writeAnswer],
   read(text) {
     try {
       return readJsonPlan(json.parsedJson(text));

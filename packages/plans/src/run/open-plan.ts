@@ -136,7 +136,6 @@ export async function toolsOf(
   run?: ToolsRun,
 ): Promise<PlanTools> {
   const planFormat = planFormatOf(planFormats, plan.format);
-  const { isAlone = false } = planFormat.own ?? {};
   const { syntaxes, order, remakes = false } = plan;
   const wrap: wraps.WrapOptions = {
     ...turnAgents.wrapOptionsFor({ ...agent, outputPath: false }),
@@ -160,21 +159,19 @@ export async function toolsOf(
     today: dayAt(run === undefined ? 0 : Date.parse(run.createdAt)),
     files,
   };
-  const own = planFormat.own?.tools(resources) ?? [];
+  const own = planFormat.tools?.(resources) ?? [];
   const plain = Object.fromEntries(own.map(({ name, inputSchema }) => [name, { inputSchema }]));
   const wrapped = await toolCalls.wrapRuntimeTools(run === undefined ? [] : own, wrap);
   const about = { toolNames: Object.keys(toolbox.plain), hasFiles: files !== undefined };
   const effectsOf = (name: string) => toolbox.effectsOf(name);
   return {
-    plain: isAlone ? plain : { ...plain, ...toolbox.plain },
+    plain: { ...toolbox.plain, ...plain },
     findings: planFormat.findings?.(plan, about) ?? [],
-    // An agent's tool takes precedence over a tool of the format.
-    get: (name) => (isAlone ? undefined : toolbox.get(name)) ?? wrapped.get(name),
+    get: (name) => wrapped.get(name) ?? toolbox.get(name),
     effectsOf(call) {
-      const { tool } = call;
-      if (!isAlone && toolbox.get(tool) !== undefined) return effectsOf(tool);
-      const ownEffects = own.find(({ name }) => name === tool)?.effects ?? "none";
-      return planFormat.effectsOf?.(call, effectsOf) ?? ownEffects;
+      const ownTool = own.find(({ name }) => name === call.tool);
+      if (ownTool === undefined) return effectsOf(call.tool);
+      return planFormat.effectsOf?.(call, effectsOf) ?? ownTool.effects ?? "none";
     },
   };
 }
