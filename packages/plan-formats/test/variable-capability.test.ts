@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { variableCapability } from "../src/capability/variable-capability.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
@@ -8,20 +6,7 @@ import { saveTargetIn } from "../../../src/tool/save-target.ts";
 import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { CallOptions, RunScope, Saved } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { stores } from "../../../test/support/runtime-tool-context.ts";
 import { call, failureOf, run } from "../../../test/support/wrapped.ts";
-
-interface CapabilityCall extends Readonly<Record<string, Json | undefined>> {
-  readonly session: string;
-  readonly action: string;
-  readonly reply?: Json;
-  readonly names?: readonly string[];
-}
-
-const file = join(import.meta.dirname, "../../../test/cases/workflows/capability.json");
-const { cases } = JSON.parse(readFileSync(file, "utf8")) as {
-  readonly cases: readonly { readonly name: string; readonly calls: readonly CapabilityCall[] }[];
-};
 
 /** Scope of a run whose plan writes all keys except those that begin with `kept`. */
 const scope: RunScope = {
@@ -72,24 +57,6 @@ const places = [
   ["a conversation", undefined],
   ["a run", scope],
 ] as const;
-
-const everywhere = stores.flatMap(({ title, open }) =>
-  places.map(([place, scope]) => ({ place, scope, title, open })),
-);
-
-describe.each(everywhere)("the spec's capability in $place on $title", ({ scope, open }) => {
-  it.each(cases.map((one) => [one.name, one.calls] as const))("%s", async (_, calls) => {
-    const sessions = new Map<string, Session>();
-    for (const { session: id, action, reply, names, ...input } of calls) {
-      const session = sessions.get(id) ?? new Session(scope, open());
-      sessions.set(id, session);
-      const answer = await session.call(action, input as Json);
-      if (reply !== undefined) expect(answer).toEqual(reply);
-      if (names !== undefined) expect(answer).toEqual(names);
-    }
-    expect.hasAssertions();
-  });
-});
 
 describe.each(places)("the capability variable in %s", (_, scope) => {
   it("keeps the types of values, and text as text", async () => {
