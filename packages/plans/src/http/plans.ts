@@ -42,7 +42,7 @@ import {
 } from "../../../../src/internal-edge.ts";
 import {
   answerOf,
-  otherInput,
+  requireSame,
   type CheckedProgram,
   type ProgramOutcome,
   type ProgramStart,
@@ -250,8 +250,8 @@ export class Plans implements contexts.ConversationPlans {
     let stored = this.#records?.run(run);
     if (program?.format === "message" || exchangeIn(this.#context, run) !== undefined)
       return runMessage(this.#context, start, { asked: asking.asked, turns });
-    const isOther = JSON.stringify(stored?.input) !== JSON.stringify(start.input);
-    if (stored !== undefined && program !== undefined && !retries && isOther) throw otherInput();
+    if (stored !== undefined && program !== undefined && !retries)
+      requireSame(start.input, stored.input);
     if (retries && stored?.record.status === "failed") {
       const request = { run, input: stored.input, isTrusted, retries };
       stored = await (await this.#begin(stored.record.plan, request, asking)).live.result;

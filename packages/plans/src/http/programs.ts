@@ -24,7 +24,7 @@ import { askObject, Refusal } from "./object-request.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
 import { isOpenRun } from "../plan/plan-record.ts";
 import {
-  otherInput,
+  requireSame,
   type programSource,
   type Schedule,
   type CheckedProgram,
@@ -186,8 +186,8 @@ export class Programs implements TenantFeature {
     }
     const { version = known.version, input = {} } = start;
     const whole = inputFor(this.store.required(name, known.version), input);
-    const isSame = JSON.stringify(whole) === JSON.stringify(this.store.inputOf(known.id));
-    if (!isSame || version !== known.version) throw otherInput();
+    const before = this.store.inputOf(known.id) ?? null;
+    requireSame([whole, version], [before, known.version]);
     return known.hasBegun ? this.#look(known) : this.#advance(known);
   }
 
