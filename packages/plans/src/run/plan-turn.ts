@@ -372,6 +372,7 @@ function failureIn({ error, calls }: RunRecord): string {
 }
 
 interface OutcomeOptions {
+  readonly plans: Pick<PlanStore, "saveRun" | "saveState">;
   readonly store: VariableStore;
   readonly plan: Plan;
   readonly record: RunRecord;
@@ -380,66 +381,76 @@ interface OutcomeOptions {
 /** Errors that another try would not resolve. */
 const PERMANENT = new Set<ErrorCode>(["limit_exceeded", "bad_value", "bad_name", "bad_path"]);
 
-/** What a run has left. */
-interface RunOutcome {
-  /**
-   * The record to store. Includes a note on results that the conversation could not accept, and the variables that a
-   * failed run and templates have written.
-   */
+/**
+ * Passes on what a run has left, and ends its own variables. A waiting run passes on nothing yet. A result that the
+ * conversation cannot accept stays under the run's own name. `commit` calls `close` in a transaction. Tries again on
+ * `conflict`; rejects with errors that may be temporary, for example a bucket that does not respond.
+ */
+export async function commitOutcome(
+  { plans, store, plan, record: given }: OutcomeOptions,
+  commit: (close: () => ClosedRun) => void,
+): Promise<void> {
+  return retryConflicts(store, async () => {
+    const endings: Ending[] = [];
+    try {
+      const maxBytes = limits.maxRecordBytes;
+      for (const part of await resultParts(store, { plan, run: given.id, maxBytes }))
+        endings.push(await endingOf(store, part, given));
+      commit(() => {
+        // Ending the run frees the space of its own variables for the results.
+        if (!isOpenRun(given)) store.endRun(given.id);
+        const { state, ...closed } = closeRun(plan, given, endings);
+        plans.saveRun(closed.record);
+        if (!isOpenRun(given)) plans.saveState(given.id, state);
+        return closed;
+      });
+    } catch (error) {
+      store.forget();
+      for (const { write } of endings) write?.discard();
+      throw error;
+    }
+  });
+}
+
+interface ClosedRun {
+  /** With a note on results that the conversation could not accept, and what a failed run and templates have written. */
   readonly record: RunRecord;
-  /** The run's state and outputs. Handles replace values that are too large or secret. */
-  readonly state: Json;
-  /** The same for the stream: handles replace its long and guarded parts. */
+  /** The run's state and outputs for the stream: handles replace long and guarded parts. */
   readonly streamed: Json;
 }
 
-/**
- * Prepares the outcome. A waiting run passes on nothing yet. A result that the conversation cannot accept
- * stays under the run's own name. `commit` commits everything or throws: call it in a transaction. It ends the run's own
- * variables. Rejects with errors that may be temporary, for example a bucket that does not respond.
- */
-export async function prepareOutcome({ store, plan, record: given }: OutcomeOptions) {
-  const endings: Ending[] = [];
-  const discard = () => {
-    for (const { write } of endings) write?.discard();
-  };
-  try {
-    const maxBytes = limits.maxRecordBytes;
-    for (const part of await resultParts(store, { plan, run: given.id, maxBytes })) {
-      endings.push(await endingOf(store, part, given));
-    }
-  } catch (error) {
-    discard();
-    throw error;
-  }
+/** Commits the writes. `state`: as `streamed`, but handles replace only values that are too large or secret. */
+function closeRun(
+  plan: Plan,
+  given: RunRecord,
+  endings: readonly Ending[],
+): ClosedRun & { readonly state: Json } {
   const problems = endings.flatMap(({ problem }) => problem ?? []);
   const error = [given.error ?? [], problems].flat().join(" ");
-  const commit = (): RunOutcome => {
-    // Ending the run frees the space of its own variables for the results.
-    if (!isOpenRun(given)) store.endRun(given.id);
-    const parts = endings.map(({ part, write }) => ({ ...part, written: write?.commit() }));
-    const results = parts.flatMap(({ output, written }): readonly RunResult[] => {
-      if (written === undefined) return [];
-      const { name, version, updatedAt } = written;
-      return [{ output: output.name, name, version, updatedAt }];
-    });
-    const { results: _, ...others } = error === "" ? given : { ...given, error };
-    const isKept = others.status === "failed" && others.keep && problems.length === 0;
-    const ended = isKept ? { ...others, results } : others;
-    const record = plan.format === "template" ? withWritten(ended, results) : ended;
-    const kept = parts.map((part) => {
-      return { ...part, handle: { $var: (part.written ?? part.info).name } };
-    });
-    const streamed = parts.map(({ output, info, shown, written }) => {
-      const most = limits.maxPieceChars;
-      const isLong = shown === undefined || charsOf(shown, most) > most;
-      const isHandle = isLong || info.visibility !== "model";
-      const handle = handleOf(info, shown, written?.name);
-      return { output, shown: isHandle ? undefined : shown, handle };
-    });
-    return { record, state: resultOf(kept), streamed: resultOf(streamed) };
+  const parts = endings.map(({ part, write }) => ({ ...part, written: write?.commit() }));
+  const results = parts.flatMap(({ output, written }): readonly RunResult[] => {
+    if (written === undefined) return [];
+    const { name, version, updatedAt } = written;
+    return [{ output: output.name, name, version, updatedAt }];
+  });
+  const { results: _, ...others } = error === "" ? given : { ...given, error };
+  const isKept = others.status === "failed" && others.keep && problems.length === 0;
+  const ended = isKept ? { ...others, results } : others;
+  const kept = parts.map((part) => {
+    return { ...part, handle: { $var: (part.written ?? part.info).name } };
+  });
+  const streamed = parts.map(({ output, info, shown, written }) => {
+    const most = limits.maxPieceChars;
+    const isLong = shown === undefined || charsOf(shown, most) > most;
+    const isHandle = isLong || info.visibility !== "model";
+    const handle = handleOf(info, shown, written?.name);
+    return { output, shown: isHandle ? undefined : shown, handle };
+  });
+  return {
+    record: plan.format === "template" ? withWritten(ended, results) : ended,
+    state: resultOf(kept),
+    streamed: resultOf(streamed),
   };
-  return { commit, discard };
 }
 
 /** The record in which the outputs of a template's steps name the variables that were written. */
@@ -457,29 +468,6 @@ function withWritten(record: RunRecord, results: readonly RunResult[]): RunRecor
     return [id, { ...state, output: { ...output, written: written.map(named) } }];
   });
   return { ...record, calls: Object.fromEntries(calls) };
-}
-
-/** Calls `commit`, which stores the outcome in a transaction. Tries again on `conflict`. */
-async function commitOutcome(
-  { plans, ...options }: OutcomeOptions & { readonly plans: PlanStore },
-  commit: (store: () => Omit<RunOutcome, "state">) => void,
-): Promise<void> {
-  const { store } = options;
-  return retryConflicts(store, async () => {
-    const outcome = await prepareOutcome(options);
-    try {
-      return commit(() => {
-        const { state, ...ended } = outcome.commit();
-        plans.saveRun(ended.record);
-        if (!isOpenRun(ended.record)) plans.saveState(ended.record.id, state);
-        return ended;
-      });
-    } catch (error) {
-      store.forget();
-      outcome.discard();
-      throw error;
-    }
-  });
 }
 
 /** The fate of a result when the run ends. */
