@@ -236,19 +236,9 @@ const faults: readonly Faults[] = [
     '<capability name="variable" action="set" key="a" value="1" scope="all"/>',
     '1:1 The scope is "run" or "conversation".',
   ],
-  [
-    '<capability name="a" _outputPath="$b"/>',
-    "1:1 There is no attribute _outputPath; the nearest is output_var. Of those that begin with _, a tag has only _after.",
-  ],
-  ...[
-    ["_output", "output_var"] as const,
-    ["_output_var", "output_var"],
-    ["_aftr", "_after"],
-    ["_when", "_after"],
-    ["_id", "_after"],
-  ].map(([written, near]): Faults => [
-    `<capability name="a" ${written}="b"/>`,
-    `1:1 There is no attribute ${written}; the nearest is ${near}. Of those that begin with _, a tag has only _after.`,
+  ...["_outputPath", "_output_var", "_id", "_aftr"].map((name): Faults => [
+    `<capability name="a" ${name}="b"/>`,
+    `1:1 There is no attribute ${name}. A tag has _after and output_var, and its tool's parameters.`,
   ]),
   ['<capability name="a" _after=" "/>', '1:1 _after names gates: _after="†approvals.name".'],
   [

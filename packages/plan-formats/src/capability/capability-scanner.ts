@@ -1,6 +1,6 @@
 import { parseXml, XmlError, XmlCdata, type XmlElement, XmlText } from "@rgrove/parse-xml";
 import * as limits from "../../../../src/limits.ts";
-import { CodeTracker, characters, json, nearest, variableNames } from "../../../../src/internal.ts";
+import { CodeTracker, characters, json, variableNames } from "../../../../src/internal.ts";
 import { RESERVED_NAMES } from "../../../plans/src/plan/plan-record.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -240,22 +240,18 @@ function requireNames(names: readonly string[]): void {
 export function ownAttributes({ _after: after, ...parameters }: CapabilityCall["parameters"]) {
   const unknown = Object.keys(parameters).find((name) => name.startsWith("_"));
   if (unknown !== undefined) {
-    const near = nearest(unknown, OWN_ATTRIBUTES)[0] ?? (unknown.startsWith("_o") ? OUTPUT : AFTER);
     const shown = characters.clip(unknown, MAX_SHOWN_CHARS);
     throw new XmlFault(
-      `There is no attribute ${shown}; the nearest is ${near}. Of those that begin with _, a tag has only ${AFTER}.`,
+      `There is no attribute ${shown}. A tag has _after and output_var, and its tool's parameters.`,
     );
   }
   if (after === undefined) return { parameters };
   // Gates are separated by blanks or commas.
   const gates = String(after).match(/\{\{[^{}]*\}\}|[^\s,]+/gu);
-  if (gates === null) throw new XmlFault(`${AFTER} names gates: ${AFTER}="†approvals.name".`);
+  if (gates === null) throw new XmlFault('_after names gates: _after="†approvals.name".');
   return { parameters, gates };
 }
 
-const AFTER = "_after";
-const OUTPUT = "output_var";
-const OWN_ATTRIBUTES = [AFTER, OUTPUT];
 const MAX_SHOWN_CHARS = 80;
 
 function attributesIn(attributes: XmlElement["attributes"]): Readonly<Record<string, string>> {
