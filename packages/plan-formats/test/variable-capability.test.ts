@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { variableCapability } from "../src/capability/variable-capability.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
@@ -7,6 +9,18 @@ import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { CallOptions, RunScope, Saved } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { call, failureOf, run } from "../../../test/support/wrapped.ts";
+
+interface CapabilityCall extends Readonly<Record<string, Json | undefined>> {
+  readonly session: string;
+  readonly action: string;
+  readonly reply?: Json;
+  readonly names?: readonly string[];
+}
+
+const file = join(import.meta.dirname, "../../../test/cases/workflows/capability.json");
+const { cases } = JSON.parse(readFileSync(file, "utf8")) as {
+  readonly cases: readonly { readonly name: string; readonly calls: readonly CapabilityCall[] }[];
+};
 
 /** Scope of a run whose plan writes all keys except those that begin with `kept`. */
 const scope: RunScope = {
@@ -59,6 +73,16 @@ const places = [
 ] as const;
 
 describe.each(places)("the capability variable in %s", (_, scope) => {
+  it.each(cases.map((one) => [one.name, one.calls] as const))("%s", async (_, calls) => {
+    const sessions = new Map<string, Session>();
+    for (const { session: id, action, reply, names, ...input } of calls) {
+      const session = sessions.get(id) ?? new Session(scope);
+      sessions.set(id, session);
+      const answer = await session.call(action, input as Json);
+      expect(answer).toEqual(reply ?? names ?? answer);
+    }
+  });
+
   it("keeps the types of values, and text as text", async () => {
     const session = new Session(scope);
     const values: readonly Json[] = [0, 1.5, true, false, null, "", "42", "true", [], {}, [[1]]];

@@ -1,10 +1,11 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import type { CallState } from "../src/plan/plan-record.ts";
 import type { Effects } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { runRecord, Runs, specified } from "../../../test/support/plan-runs.ts";
-import { planOf, planWith } from "../../../test/support/plans.ts";
+import { cases, planOf, type PlanRun, planWith } from "../../../test/support/plans.ts";
 
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
   id,
@@ -12,6 +13,25 @@ const call = (id: string, parameters: Record<string, Json>, outputPath = `†sta
   parameters,
   outputPath,
 });
+
+const runnable = cases.filter(({ rejected }) => rejected === undefined);
+
+it.each(runnable.map((one) => [one.name, one] as const))(
+  "a plan of the specification: %s",
+  async (_, one) => {
+    const runs = new Runs();
+    const plan = planOf(one.calls);
+    for (const wanted of one.runs ?? [one as PlanRun]) {
+      const { id, calls, status } = await runs.run(plan, wanted.input ?? {});
+      expect(await runs.stateOf(id)).toEqual(wanted.state);
+      const toolsOf = (kind: CallState["status"]) =>
+        plan.calls.filter((one) => calls[one.id]?.status === kind).map(({ tool }) => tool);
+      expect(toolsOf("skipped")).toEqual(wanted.skipped ?? []);
+      expect(toolsOf("failed")).toEqual(wanted.failed ?? []);
+      expect(status).toBe(wanted.failed === undefined ? "done" : "failed");
+    }
+  },
+);
 
 describe("a run", () => {
   it("runs at most four ready calls at a time", async () => {

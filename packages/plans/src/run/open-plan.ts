@@ -19,7 +19,7 @@ import {
   toolboxes,
   turnAgents,
 } from "../../../../src/internal-tool.ts";
-import { encoding, needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
+import { encoding, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 
 export interface OpenedPlan {
@@ -92,11 +92,13 @@ export function invalidPlan(all: Findings): ByrefError {
 const MAX_SAID_FINDINGS = 3;
 
 /** The conversation's variables that a plan's calls refer to or read. */
-function needsOf({ plan, inherits }: CheckedPlan, read: readonly string[]): readonly string[] {
+function needsOf(
+  { plan, calls, inherits }: CheckedPlan,
+  read: readonly string[],
+): readonly string[] {
   const own = new Set([...RESERVED_NAMES, ...plan.runNames]);
-  const referred = plan.calls
-    .flatMap(({ parameters }) => needsIn(parameters, plan.syntaxes))
-    .flatMap(({ references }) => references)
+  const referred = calls
+    .flatMap(({ needs }) => needs.flatMap(({ references }) => references))
     .filter((reference) => !own.has(reference.name) || inherits(reference))
     .map(({ name }) => name);
   return [...new Set([...referred, ...read.filter((name) => !own.has(name))])];
