@@ -62,10 +62,6 @@ export async function planFrom(
     const message = `No call made ${from}: it was given, so there is nothing to run again.`;
     throw new ByrefError("invalid_plan", message, { findings: [{ code: "bad_plan", message }] });
   }
-  if (slice.findings.length > 0) {
-    const [first] = slice.findings;
-    throw new ByrefError("invalid_plan", first?.message ?? "", { findings: slice.findings });
-  }
   const { schema, notes } = await inputSchemaOf(slice, values);
   const calls = slice.calls.map(({ id, tool, parameters, outputPath }) => ({
     _tool: tool,

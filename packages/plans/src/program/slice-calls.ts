@@ -1,5 +1,7 @@
-import { type Finding, MAY_HAVE_URL, writeAnswer } from "../plan/plan-format.ts";
+import { ByrefError } from "../../../../src/errors.ts";
+import { MAY_HAVE_URL, writeAnswer } from "../plan/plan-format.ts";
 import {
+  characters,
   type Figure,
   figuresBeyond,
   figuresIn,
@@ -77,13 +79,12 @@ export interface Slice {
   readonly variables: readonly string[];
   /** Ids of the past calls that are in it. */
   readonly past: readonly string[];
-  readonly findings: readonly Finding[];
 }
 
 /**
  * Returns the calls that led to a value or an answer, back to their sources, as calls of a plan. Pure. Each version of a
- * variable is a place of its own: `†state.orders`, then `†state.v2.orders`, so that its name stays the last key. Cost:
- * linear in the inputs.
+ * variable is a place of its own: `†state.orders`, then `†state.v2.orders`, so that its name stays the last key. Throws
+ * `invalid_plan` for a reference that cannot be written where it is. Cost: linear in the inputs.
  */
 export function sliceCalls(
   steps: readonly PastStep[],
@@ -219,7 +220,6 @@ function targetOf(written: Json | undefined): Reference | undefined {
 interface Parameters {
   readonly value: Readonly<Record<string, Json>>;
   readonly hasReferences: boolean;
-  readonly unwritable: readonly string[];
 }
 
 /** Returns the input of a call as the parameters of a plan's call, without its place for the result. */
@@ -228,14 +228,12 @@ function parametersOf(
   placeOf: PlaceOf,
   { syntaxes }: SliceOptions,
 ): Parameters {
-  const unwritable: string[] = [];
   let hasReferences = false;
   const noting: PlaceOf = (reference, source, isEscaped) => {
     hasReferences = true;
     return placeOf(reference, source, isEscaped);
   };
-  const onUnwritable = (source: string) => unwritable.push(source);
-  const rewriting = { syntaxes, placeOf: noting, onUnwritable };
+  const rewriting = { syntaxes, placeOf: noting };
   const rewrite = (value: Json | undefined) => rewriteValue(value ?? null, rewriting);
   const named = (written: Json): Json => {
     const target = targetOf(written);
@@ -266,7 +264,7 @@ function parametersOf(
         return Object.fromEntries(Object.entries(own).map(([key, value]) => [key, rewrite(value)]));
     }
   };
-  return { value: parameters(), hasReferences, unwritable };
+  return { value: parameters(), hasReferences };
 }
 
 /** A reference; blanks; what SQL does not read, or reads as a text; a name, quoted or not; any other character. */
@@ -320,7 +318,6 @@ class Slicer {
   readonly #places = new Map<Version, Reference>();
   readonly #inputs: SliceInput[] = [];
   readonly #variables = new Set<string>();
-  readonly #findings: Finding[] = [];
   readonly #taken = new Set<string>();
 
   constructor(past: Past, options: SliceOptions) {
@@ -336,7 +333,12 @@ class Slicer {
       return undefined;
     };
     if ("name" in source) read({ name: source.name, path: [] }, "");
-    else this.#rewriteAnswer(source, read);
+    else
+      rewriteText(source.text, {
+        syntaxes: this.#options.syntaxes,
+        placeOf: read,
+        inCode: false,
+      });
     for (const version of reads.values()) this.#need(version);
     const nodes = [...this.#nodes].toSorted((one, other) => one.index - other.index);
     for (const version of this.#versions) if (version.writer === undefined) this.#addInput(version);
@@ -348,7 +350,6 @@ class Slicer {
       inputs: this.#inputs,
       variables: [...this.#variables],
       past: nodes.map(({ call }) => call.id),
-      findings: this.#findings,
     };
   }
 
@@ -377,10 +378,7 @@ class Slicer {
   }
 
   #inputKey(name: string): string {
-    let key = name;
-    for (let next = 2; this.#inputs.some((input) => input.key === key); next++)
-      key = `${name}_${next}`;
-    return key;
+    return freeName(name, (key) => this.#inputs.some((input) => input.key === key));
   }
 
   /** Gives places to the versions that a call writes. */
@@ -419,8 +417,7 @@ class Slicer {
     const id = this.#idFor(node);
     const placeOf: PlaceOf = (reference, _, isEscaped = false) =>
       this.#placeIn(node.reads, reference, isEscaped);
-    const { value, unwritable } = parametersOf(call, placeOf, this.#options);
-    this.#addUnwritable(id, unwritable);
+    const { value } = parametersOf(call, placeOf, this.#options);
     const outputPath = written.map(referenceTo).join(" && ");
     return { id, tool: call.tool, parameters: value, outputPath };
   }
@@ -433,51 +430,34 @@ class Slicer {
   }
 
   #idFor({ call }: Node): string {
-    const name = call.saved[0]?.name ?? call.tool;
-    let id = name;
-    for (let next = 2; this.#taken.has(`id ${id}`); next++) id = `${name}_${next}`;
+    const id = freeName(call.saved[0]?.name ?? call.tool, (one) => this.#taken.has(`id ${one}`));
     this.#taken.add(`id ${id}`);
     return id;
   }
 
-  #answerCall(source: PastAnswer, reads: Reads): PlanCall {
-    const unwritable: string[] = [];
-    const text = this.#rewriteAnswer(
-      source,
-      (reference, written, isEscaped = false) =>
-        isEscaped || source.placed.has(written)
-          ? this.#placeIn(reads, reference, isEscaped)
-          : undefined,
-      unwritable,
-    );
+  #answerCall({ text: written, placed, question }: PastAnswer, reads: Reads): PlanCall {
+    const text = rewriteText(written, {
+      syntaxes: this.#options.syntaxes,
+      placeOf: (reference, source, isEscaped = false) =>
+        isEscaped || placed.has(source) ? this.#placeIn(reads, reference, isEscaped) : undefined,
+      inCode: false,
+      figuresIn: (text, covered) =>
+        figuresBeyond(figuresIn(text, covered), question).map((figure) => {
+          const key = this.#inputKey("figure");
+          this.#inputs.push({ key, typed: figure.text });
+          return { ...figure, place: { name: "input", path: [{ key }] } };
+        }),
+    });
     const id = this.#taken.has("id answer") ? "the_answer" : "answer";
-    this.#addUnwritable(id, unwritable);
     const outputPath = referenceTo(this.#free("answer"));
     return { id, tool: writeAnswer.name, parameters: { text }, outputPath };
   }
+}
 
-  #rewriteAnswer({ text, question }: PastAnswer, placeOf: PlaceOf, unwritable?: string[]): string {
-    const figuresOf = (written: string, covered: readonly Omit<Figure, "text">[]) =>
-      figuresBeyond(figuresIn(written, covered), question).map((figure) => {
-        const key = this.#inputKey("figure");
-        this.#inputs.push({ key, typed: figure.text });
-        return { ...figure, place: { name: "input", path: [{ key }] } };
-      });
-    return rewriteText(text, {
-      syntaxes: this.#options.syntaxes,
-      placeOf,
-      inCode: false,
-      onUnwritable: (reference) => unwritable?.push(reference),
-      ...(unwritable === undefined ? {} : { figuresIn: figuresOf }),
-    });
-  }
-
-  #addUnwritable(call: string, sources: readonly string[]): void {
-    for (const source of sources) {
-      const message = `${source} cannot be written here: put a space behind the reference, and propose the plan with it.`;
-      this.#findings.push({ code: "bad_reference", call, message });
-    }
-  }
+function freeName(name: string, isTaken: (name: string) => boolean): string {
+  let free = name;
+  for (let next = 2; isTaken(free); next++) free = `${name}_${next}`;
+  return free;
 }
 
 function above({ name, path }: Reference): Reference {
@@ -498,8 +478,6 @@ interface Rewriting {
   readonly inCode?: boolean;
   /** Returns ranges of the text that are replaced too, given those of its references. */
   readonly figuresIn?: (text: string, covered: readonly Range[]) => readonly PlacedFigure[];
-  /** Called for a reference that cannot be written where it is. */
-  readonly onUnwritable: (source: string) => void;
 }
 
 interface PlacedFigure extends Figure {
@@ -538,14 +516,21 @@ function rewriteText(text: string, rewriting: Rewriting): string {
     const rest = text.slice(end, Math.min(next, end + LOOKAHEAD_CHARS));
     const written = typeof by === "string" ? by : referenceBefore(by, rest);
     if (typeof by !== "string" && !isFirstIn(written + rest, by))
-      rewriting.onUnwritable(text.slice(start, end));
+      throw unwritable(text.slice(start, end));
     pieces.push(text.slice(from, start), written);
     from = end;
   }
   const whole = pieces.join("") + text.slice(from);
   const wasJoined = rewriting.syntaxes.includes("dagger") && isJoined(text);
-  if (isJoined(whole) && !wasJoined) rewriting.onUnwritable(text);
+  if (isJoined(whole) && !wasJoined) throw unwritable(text);
   return whole;
+}
+
+function unwritable(source: string): ByrefError {
+  const message = `${characters.clip(source, 80)} cannot be written here: put a space behind the reference, and propose the plan with it.`;
+  return new ByrefError("invalid_plan", message, {
+    findings: [{ code: "bad_reference", message }],
+  });
 }
 
 function replacementsIn(
