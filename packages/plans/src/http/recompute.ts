@@ -107,24 +107,23 @@ function callsFor(names: readonly string[] | undefined, { store, syntaxes, hasTo
       for (const one of names.slice(names.indexOf(name))) circular.add(one);
       return false;
     }
-    const info = infos.get(name);
     way.add(name);
-    const sources = Object.keys(info?.madeOf ?? {}).filter((source) => source !== name);
+    const sources = Object.keys(infos.get(name)?.madeOf ?? {}).filter((source) => source !== name);
     const again = sources.filter((source) => isMadeAgain(source));
     way.delete(name);
-    const isMade = info?.stale !== undefined && add(info, again);
+    const isMade = infos.get(name)?.stale !== undefined && add(name, again);
     known.set(name, isMade);
     return isMade;
   }
 
-  function add({ name, trusted }: VariableInfo, again: readonly string[]): boolean {
+  function add(name: string, again: readonly string[]): boolean {
     const info = store.info(name);
     const reason = info === undefined ? "it is gone" : whyLeft(info, again);
-    if (reason !== undefined) {
-      left.push({ name, reason });
+    if (info === undefined || reason !== undefined) {
+      left.push({ name, reason: reason ?? "" });
       return false;
     }
-    const { tool = "", input = null } = info ?? {};
+    const { tool = "", input = null, trusted } = info;
     const parameters = parametersOf(tool, json.isJsonObject(input) ? input : {});
     calls.push({ id: name, tool, parameters, outputPath: `$${name}`, reads: again });
     tainted ||= !trusted;
