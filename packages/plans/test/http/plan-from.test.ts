@@ -6,7 +6,13 @@ import { evaluatingSandbox } from "../../../../test/support/evaluating-sandbox.t
 import type { Json } from "../../../../src/value/json.ts";
 import { json } from "../../../../test/support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
-import { payingPlanner, planning, planTools, runOf } from "../../../../test/support/planning.ts";
+import {
+  payingPlanner,
+  planning,
+  planTools,
+  runOf,
+  variable,
+} from "../../../../test/support/planning.ts";
 import type { Step } from "../../../testing/src/testing.ts";
 import { planView } from "../../src/http/plan-view.ts";
 import { total } from "./program-runs.ts";
@@ -79,8 +85,7 @@ describe("a plan made from a conversation", () => {
       expect(plan.findings).toMatchObject([{ code: "kept_variable" }]);
       expect(plan.input).toBeUndefined();
       expect((await runOf(own, plan.id)).status).toBe("done");
-      const info = await own.call("GET", "/conversations/c/variables/state/info");
-      expect(await info.json()).toMatchObject({ visibility: "sealed" });
+      expect(await variable(own, "state/info")).toMatchObject({ visibility: "sealed" });
     }, "?visibility=sealed"));
 
   it.each(["$report", "answer"])("is tainted if the model that wrote %s was", (from) => {

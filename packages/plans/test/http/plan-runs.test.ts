@@ -227,8 +227,7 @@ describe("how a run ends", () => {
         ]);
         await runOf(own, id);
         if (waits) await (await decide(own, "legal", { approved: true })).text();
-        const response = await own.call("GET", "/conversations/c/variables/e/info");
-        expect(await response.json()).toMatchObject({ trusted: true });
+        expect(await variable(own, "e/info")).toMatchObject({ trusted: true });
       });
     },
   );
@@ -290,8 +289,7 @@ describe("a secret in a plan", () => {
         expect(statusesOf(run)).toEqual({ s: "failed", ...done });
         expect(run.state).toEqual({ one: 1, two: 1, three: 1 });
       }
-      const info = await own.call("GET", `${CONVERSATION}/variables/state/info`);
-      expect(await info.json()).toMatchObject({ version: 2, visibility: "model" });
+      expect(await variable(own, "state/info")).toMatchObject({ version: 2, visibility: "model" });
     }));
 });
 
@@ -497,8 +495,7 @@ describe("a guarded output", () => {
         derived: { $var: "plan_derived", visibility: "secret" },
         loose: { $var: "plan_loose", visibility: "sealed" },
       });
-      const info = await own.call("GET", "/conversations/c/variables/plan_derived/info");
-      expect(await info.json()).toMatchObject({ visibility: "secret" });
+      expect(await variable(own, "plan_derived/info")).toMatchObject({ visibility: "secret" });
       expect(await variable(own, "plan_derived")).toBe(403);
     }));
 
@@ -510,7 +507,6 @@ describe("a guarded output", () => {
       ]);
       const { calls } = await runOf(own, id);
       expect(calls[0]?.output).toEqual({ $var: "plan_in", visibility: "sealed" });
-      const info = await own.call("GET", "/conversations/c/variables/plan_in/info");
-      expect(await info.json()).toMatchObject({ visibility: "sealed" });
+      expect(await variable(own, "plan_in/info")).toMatchObject({ visibility: "sealed" });
     }));
 });
