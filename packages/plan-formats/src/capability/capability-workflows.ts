@@ -26,10 +26,9 @@ export const capabilityWorkflows: PlanFormat = {
 
 /**
  * Replaces a workflow's capabilities with existing tools, and converts attributes to the types of the tools'
- * parameters, as in a model's text. Calls without a matching tool, and plans of other formats, are unchanged.
+ * parameters, as in a model's text. Calls without a matching tool are unchanged.
  */
 export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> {
-  if (plan.format !== "capability-xml") return plan;
   const calls: readonly NamedCall[] = plan.calls;
   const known = new Map<string, CapabilityTool>();
   for (const name of new Set(calls.flatMap(({ tool, capability = tool }) => [tool, capability]))) {

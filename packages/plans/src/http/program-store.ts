@@ -116,24 +116,18 @@ export class ProgramStore {
     return this.#rows(select, name).map((row) => sqlRows.numberIn(row, "version"));
   }
 
-  /** The version that `put` keeps. */
-  next(name: string, written: WrittenProgram, checked: CheckedProgram): Program {
+  /** Adds a version, unless it equals the newest; stores nothing if `keeps` is false. Throws `limit_exceeded`. */
+  put(name: string, written: WrittenProgram, checked: CheckedProgram, keeps: boolean): Program {
     const { format, text, tainted, notes = [] } = written;
-    const about = { format, ...checked, findings: notes, ...(tainted === true && { tainted }) };
     const now = this.get(name);
-    if (now !== undefined && this.textOf(name, now.version) === text && now.agent === checked.agent)
-      return now;
-    const series = now === undefined ? crypto.randomUUID() : now.series;
+    const isSame = now !== undefined && this.textOf(name, now.version) === text;
+    if (isSame && now.agent === checked.agent) return now;
+    const about = { format, ...checked, findings: notes, ...(tainted === true && { tainted }) };
     const version = (now?.version ?? 0) + 1;
-    return { name, version, createdAt: new Date().toISOString(), series, ...about } as Program;
-  }
-
-  /** Adds a version, unless it equals the newest. Throws `limit_exceeded`. */
-  put(name: string, written: WrittenProgram, checked: CheckedProgram): Program {
-    const program = this.next(name, written, checked);
-    const { version } = program;
-    const now = this.get(name)?.version;
-    if (version === now) return program;
+    const series = now === undefined ? crypto.randomUUID() : now.series;
+    const createdAt = new Date().toISOString();
+    const program = { name, version, createdAt, series, ...about } as Program;
+    if (!keeps) return program;
     this.#sql.transaction(() => {
       this.#createTables();
       const maximum = limits.maxPlanItems;
@@ -142,7 +136,7 @@ export class ProgramStore {
         throw limitExceeded("maxPlanItems", { maximum, actual: maximum + 1, advice });
       }
       const data = JSON.stringify(program);
-      this.#sql.run(`INSERT INTO program VALUES (?, ?, ?, ?)`, name, version, data, written.text);
+      this.#sql.run(`INSERT INTO program VALUES (?, ?, ?, ?)`, name, version, data, text);
       const oldest = version - limits.maxPlanRuns;
       this.#sql.run(`DELETE FROM program WHERE name = ? AND version <= ?`, name, oldest);
     });

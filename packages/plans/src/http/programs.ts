@@ -106,7 +106,7 @@ export class Programs implements TenantFeature {
     const { agent: before, ...proposal } = written;
     const about = { proposal, agent: agent ?? before };
     const checked = await this.#ask<CheckedProgram>(["", "check"], about, asker);
-    const program = this.store[keeps ? "put" : "next"](name, written, checked);
+    const program = this.store.put(name, written, checked, keeps);
     return { program, text: written.text };
   }
 
