@@ -1,6 +1,9 @@
 import * as limits from "../limits.ts";
+import { needsIn } from "../reference/references-in.ts";
+import { inTexts } from "../reference/syntaxes.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import { compact, type Json } from "../value/json.ts";
+import { wrapOptionsFor } from "./agent.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 
@@ -29,7 +32,10 @@ export function remakerFor(context: TurnContext, tools: () => Toolbox | undefine
     const isOwn = toolbox?.offeredFrom(toolName) !== undefined;
     const isRepeated =
       toolbox?.effectsOf(toolName) === "none" && (!isOwn || REPEATED.has(toolName));
-    if (tool === undefined || !isRepeated) return;
+    // Of a call of a plan, whose references are written otherwise, they would stay text.
+    const { syntaxes = ["dollar"] } = wrapOptionsFor(context.agent);
+    const unread = inTexts.filter((one) => !syntaxes.includes(one));
+    if (tool === undefined || !isRepeated || needsIn(input, unread).length > 0) return;
     for (const read of tool.flow(input).reads) await makeOne(read.name);
     const place = { name, path: [], source: `$${name}` };
     const { saveAs: _, ...written } = Object(input) as Readonly<Record<string, Json>>;

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { ByrefError } from "../../../../src/errors.ts";
 import {
+  inTexts,
   json,
   needsIn,
   type Syntaxes,
@@ -95,6 +96,8 @@ function callsFor(names: readonly string[] | undefined, { store, syntaxes, hasTo
   const way = new Set<string>();
   /** Names that are made of themselves. */
   const circular = new Set<string>();
+  /** The syntaxes in which only calls of plans are written. */
+  const unread = inTexts.filter((one) => !syntaxes.includes(one));
   for (const name of names ?? infos.keys()) isMadeAgain(name);
   return { calls, left, tainted };
 
@@ -146,6 +149,9 @@ function callsFor(names: readonly string[] | undefined, { store, syntaxes, hasTo
     const read = needsIn(input, syntaxes).flatMap(({ references }) => references);
     if (read.some((one) => one.name === "input" || one.name === "approvals"))
       return "its call reads what came with one message";
+    const others = needsIn(input, unread).flatMap(({ references }) => references);
+    if (others.some((one) => Object.hasOwn(madeOf, one.name)))
+      return "a call of a plan made it, whose references are written otherwise: run the plan again";
     const isNewer = Object.entries(madeOf).some(
       ([source, version]) =>
         infos.get(source)?.version !== version ||

@@ -161,7 +161,7 @@ export async function toolsOf(
     today: dayAt(run === undefined ? 0 : Date.parse(run.createdAt)),
     files,
   };
-  const own = planFormat.tools?.(resources) ?? [];
+  const own = remakes ? [] : (planFormat.tools?.(resources) ?? []);
   const plain = Object.fromEntries(own.map(({ name, inputSchema }) => [name, { inputSchema }]));
   const wrapped = await toolCalls.wrapRuntimeTools(run === undefined ? [] : own, wrap);
   const about = { toolNames: Object.keys(toolbox.plain), hasFiles: files !== undefined };

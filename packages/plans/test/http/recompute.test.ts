@@ -138,6 +138,17 @@ describe("a recompute", () => {
     }));
 });
 
+it("a recompute leaves what a call of a plan made, whose references are written otherwise", () =>
+  withRuntime(planning(), async (own) => {
+    await put(own, "x", 1);
+    const calls = [{ _tool: "echo", value: { of: "†x" }, _outputPath: "†copy" }];
+    await (await own.call("POST", `${at}/plans?run=true`, json({ calls }))).text();
+    await put(own, "x", 2);
+    const left = [{ name: "copy", reason: expect.stringContaining("run the plan again") }];
+    expect(await (await recompute(own, { run: true })).json()).toEqual({ calls: [], left });
+    expect(await variable(own, "copy")).toEqual({ of: 1 });
+  }));
+
 it("a recompute that is killed goes on, and repeats no call that was done", async () => {
   vi.useFakeTimers({ shouldAdvanceTime: true });
   const done: number[] = [];
