@@ -126,7 +126,7 @@ function withBody(parameters: json.JsonObject, { body, schema }: CapabilityTool)
     : { ...attributes, [BODY]: content };
 }
 
-export interface Parameter {
+interface Parameter {
   readonly name: string;
   readonly schema: jsonSchemas.Definition;
   readonly isRequired: boolean;

@@ -225,7 +225,7 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
   });
 }
 
-export interface OutputOptions {
+interface OutputOptions {
   readonly step: TemplateStep;
   readonly resources: StepResources;
   readonly call: wraps.CallOptions;
