@@ -1,6 +1,9 @@
 import * as limits from "../limits.ts";
+import { needsIn } from "../reference/references-in.ts";
+import { inTexts } from "../reference/syntaxes.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import { compact, type Json } from "../value/json.ts";
+import { wrapOptionsFor } from "./agent.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 
@@ -10,7 +13,7 @@ import type { TurnContext } from "./turn-context.ts";
  * not have its labels. At most `maxShownItems` in a turn. `tools`: undefined until the turn's tools are open.
  */
 export function remakerFor(context: TurnContext, tools: () => Toolbox | undefined) {
-  const { store, signal, observer, account, newId } = context;
+  const { agent, store, signal, observer, account, newId } = context;
   const made = new Set<string>();
   const tried = new Set<string>();
   /** One after the other: what one makes, another may read. */
@@ -26,12 +29,12 @@ export function remakerFor(context: TurnContext, tools: () => Toolbox | undefine
     tried.add(name);
     const { tool: toolName = "", input = null } = store.tombstone(name) ?? {};
     const tool = toolbox?.get(toolName);
-    const isOwn = toolbox?.offeredFrom(toolName) !== undefined;
-    const isRepeated =
-      toolbox?.effectsOf(toolName) === "none" && (!isOwn || REPEATED.has(toolName));
-    if (tool === undefined || !isRepeated) return;
+    // Of the runtime's own tools only queries; no calls of plans, whose references would stay text.
+    const isOwn = toolbox?.offeredFrom(toolName) !== undefined && toolName !== "query_variables";
+    if (tool === undefined || isOwn || toolbox?.effectsOf(toolName) !== "none") return;
+    if (needsIn(input, inTexts).length > needsIn(input, wrapOptionsFor(agent).syntaxes).length)
+      return;
     for (const read of tool.flow(input).reads) await makeOne(read.name);
-    const place = { name, path: [], source: `$${name}` };
     const { saveAs: _, ...written } = Object(input) as Readonly<Record<string, Json>>;
     const ready = await tool.prepare(written, {
       toolCallId: newId(),
@@ -39,7 +42,7 @@ export function remakerFor(context: TurnContext, tools: () => Toolbox | undefine
       signal,
       ...compact({ observer }),
       work: new LookupWork(),
-      saveTo: { operator: "first", places: [place] },
+      saveTo: { operator: "first", places: [{ name, path: [], source: `$${name}` }] },
       remakes: true,
     });
     if (ready.kind === "failed" || ready.approval !== undefined) return;
@@ -68,6 +71,3 @@ export function remakerFor(context: TurnContext, tools: () => Toolbox | undefine
 }
 
 export type Remaker = ReturnType<typeof remakerFor>;
-
-/** The runtime's own tools whose results are made again. */
-const REPEATED = new Set(["query_variables"]);

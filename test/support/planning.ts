@@ -7,8 +7,9 @@ import {
   planView,
   runPart,
   runView,
-} from "../../packages/plans/src/http/plan-schemas.ts";
-import type { PlanView, RunView } from "../../packages/plans/src/http/plan-view.ts";
+  type PlanView,
+  type RunView,
+} from "../../packages/plans/src/http/plan-view.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { capabilityWorkflows } from "../../packages/plan-formats/src/capability/capability-workflows.ts";
 import { templates } from "../../packages/plan-formats/src/template/templates.ts";

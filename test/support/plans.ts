@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readJsonPlan } from "../../packages/plans/src/plan/json-plan.ts";
+import { readJsonPlan } from "../../packages/plans/src/plan/plan-format.ts";
 import type { Plan, PlanCall } from "../../src/turn/plan.ts";
 import type { Json } from "../../src/value/json.ts";
 

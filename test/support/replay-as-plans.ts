@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { jsonSchema, tool, type ToolSet } from "ai";
 import { checkPlan, type CheckedPlan } from "../../packages/plans/src/plan/check-plan.ts";
-import { readJsonPlan } from "../../packages/plans/src/plan/json-plan.ts";
+import { readJsonPlan } from "../../packages/plans/src/plan/plan-format.ts";
 import { type RunRecord, nameInRun } from "../../packages/plans/src/plan/plan-record.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";

@@ -224,6 +224,10 @@ describe("a reference to an evicted value", () => {
       ],
     },
     {
+      why: "a call with references of a plan, which would stay text",
+      steps: [{ tool: "look", input: { id: "†found", _outputPath: "$twice" } }, "."],
+    },
+    {
       why: "a value that a model wrote",
       steps: [{ tool: "set_variable", input: { name: "twice", value: [1] } }, "."],
     },

@@ -53,16 +53,8 @@ describe("a tag in a model's text", () => {
     expect(turn.result.finishReason).toBe("stop");
   });
 
-  it("stays text if it is broken, unfinished or in code", async () => {
-    for (const answer of [
-      '<capability name="get_weather" location=NYC />',
-      '<capability name="get_weather" location="NYC"',
-      '<capability location="NYC" />',
-      "```xml\n" + NYC + "\n```",
-      "`" + NYC + "`",
-      "a < b <capabilities />",
-      "   ",
-    ]) {
+  it("stays text if it is broken, and a blank answer stays blank", async () => {
+    for (const answer of ['<capability name="get_weather" location=NYC />', "   "]) {
       const { chunks, result, calls } = await answerWith(answer, 3);
       expect(shownText(chunks)).toBe(answer.trim() === "" ? "" : answer);
       expect([calls.length, result.finishReason]).toEqual([1, "stop"]);
@@ -191,7 +183,8 @@ describe("a tag in a model's text", () => {
 
 describe("the prompt of a model that calls with tags", () => {
   it("describes its tools as text, without native ones", async () => {
-    const { calls } = await answerWith("Hello.");
+    const agent = agentWith({ variableTools: false });
+    const { calls } = await turnWith({ agent, steps: [[text("Hello."), finish()]] });
     const [options] = calls as readonly LanguageModelV4CallOptions[];
     expect([options?.tools, options?.toolChoice]).toEqual([undefined, undefined]);
     const system = textIn(options?.prompt[0]);
@@ -218,39 +211,7 @@ describe("the prompt of a model that calls with tags", () => {
       - tags: string[]
 
       <capability name="sum" rows="…" output_var="…" />
-      - rows: {n: number}[]
-
-      <capability name="set_variable">{"name": …, "value": …, "mode": …, "description": …, "ttl": …}</capability>
-      Save a variable or part: a.b.
-      - name?: string
-      - value: any
-      - mode?: "replace" | "append" | "merge" | "new"
-      - description?: string
-      - ttl?: number
-
-      <capability name="variable_set" key="…" value="…" output_var="…">…</capability>
-      Save a value under a key.
-      - key: string
-      - value?: any
-      - content?: string
-
-      <capability name="variable_get" key="…" output_var="…" />
-      Read what is saved under a key.
-      - key: string
-
-      <capability name="variable_list" output_var="…" />
-      List the keys, oldest first.
-
-      <capability name="variable_interpolate" output_var="…">…</capability>
-      Put values in place of {{key}} in a text.
-      - content: string
-
-      <capability name="variable_clear" key="…" output_var="…" />
-      Delete what is saved under a key.
-      - key: string
-
-      <capability name="variable_clear_all" output_var="…" />
-      Delete all keys."
+      - rows: {n: number}[]"
     `);
   });
 

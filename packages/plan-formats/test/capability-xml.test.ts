@@ -77,9 +77,10 @@ describe("a capability workflow", () => {
   });
 
   it("decodes the five entities and numeric characters, but only once", () => {
-    const all = "&lt;&gt;&amp;&quot;&apos;&#65;&#x1F600;&amp;lt;";
+    const all = "&lt;&gt;&amp;&quot;&apos;&#65;&#x1F600;&amp;lt; R&D &nbsp; a < b";
     const text = `<capability name="a" all="${all}">${all}</capability>`;
-    expect(parametersOf(text)).toEqual({ all: "<>&\"'A😀&lt;", content: "<>&\"'A😀&lt;" });
+    const decoded = "<>&\"'A😀&lt; R&D &nbsp; a < b";
+    expect(parametersOf(text)).toEqual({ all: decoded, content: decoded });
   });
 });
 
@@ -186,13 +187,8 @@ const faults: readonly Faults[] = [
   ["", "1:1 There is no capability tag in the text."],
   // Tags without an end.
   ['<capability name="a"', "1:21 Unclosed start tag for element `capability`."],
-  ['<capability name="a">text', "1:26 Missing end tag for element capability."],
+  ['<capability name="a">text', "1:22 Missing end tag for element capability."],
   ["\n<!-- x", "2:5 Unclosed comment."],
-  // Entities and characters.
-  [
-    '<capability name="a">R&D</capability>',
-    "1:26 Unterminated reference (a reference must end with `;`).",
-  ],
   // Bodies.
   ['<capability name="a">\n  <b>x</b></capability>', `2:3 ${MARKUP}`],
   ['<capability name="a"><capability name="b"/></capability>', `1:22 ${MARKUP}`],
@@ -203,8 +199,18 @@ const faults: readonly Faults[] = [
   ['<other name="a"/>', `1:1 ${STRAY}`],
   ["</capability>", `1:1 ${STRAY}`],
   ["<![CDATA[x]]>", `1:1 ${STRAY}`],
-  ["<capability>".repeat(50_000), "1:1 The tags are nested too deeply."],
+  [
+    `<capability name="a">${"<b>".repeat(50_000)}</capability>`,
+    "1:1 The tags are nested too deeply.",
+  ],
   ['<capability name="a"/><?php x ?>', `1:23 ${STRAY}`],
+  // All of them, also of what is not XML.
+  [
+    '<capability name=a />\n<capability name="b">\n<capability name="c" ',
+    "1:18 Attribute value expected.",
+    "2:22 Missing end tag for element capability.",
+    "3:22 Unclosed start tag for element `capability`.",
+  ],
   [
     '<capability name="a" action=""/>\n<other/>\n<capability/>',
     "1:1 An action has a name; leave the attribute out if there is none.",
@@ -230,19 +236,9 @@ const faults: readonly Faults[] = [
     '<capability name="variable" action="set" key="a" value="1" scope="all"/>',
     '1:1 The scope is "run" or "conversation".',
   ],
-  [
-    '<capability name="a" _outputPath="$b"/>',
-    "1:1 There is no attribute _outputPath; the nearest is output_var. Of those that begin with _, a tag has only _after.",
-  ],
-  ...[
-    ["_output", "output_var"] as const,
-    ["_output_var", "output_var"],
-    ["_aftr", "_after"],
-    ["_when", "_after"],
-    ["_id", "_after"],
-  ].map(([written, near]): Faults => [
-    `<capability name="a" ${written}="b"/>`,
-    `1:1 There is no attribute ${written}; the nearest is ${near}. Of those that begin with _, a tag has only _after.`,
+  ...["_outputPath", "_output_var", "_id", "_aftr"].map((name): Faults => [
+    `<capability name="a" ${name}="b"/>`,
+    `1:1 There is no attribute ${name}. A tag has _after and output_var, and its tool's parameters.`,
   ]),
   ['<capability name="a" _after=" "/>', '1:1 _after names gates: _after="†approvals.name".'],
   [

@@ -8,7 +8,7 @@ import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variables.ts";
 import { wrapTools } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
-import { prepareOutcome } from "../../plans/src/run/run-outcome.ts";
+import { commitOutcome } from "../../plans/src/run/plan-turn.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { MemoryFiles } from "../../../test/support/memory-files.ts";
 import { checkedPlan, planRun, runRecord } from "../../../test/support/plan-runs.ts";
@@ -68,9 +68,12 @@ export class TemplateRuns {
 
   /** Runs a template with this input and commits its outcome to the conversation. */
   async run(text: string, input: Json = {}): Promise<RunRecord> {
-    const record = await this.runOnly(text, input);
-    const outcome = await prepareOutcome({ store: this.store, plan: planOf(text), record });
-    return outcome.commit().record;
+    let record = await this.runOnly(text, input);
+    const plans = { saveRun: (ended: RunRecord) => void (record = ended), saveState() {} };
+    await commitOutcome({ plans, store: this.store, plan: planOf(text), record }, (close) => {
+      close();
+    });
+    return record;
   }
 
   /** Runs a template without committing its outcome. */

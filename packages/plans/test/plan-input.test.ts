@@ -2,7 +2,7 @@ import type { JSONSchema7 } from "ai";
 import * as fc from "fast-check";
 import * as limits from "../../../src/limits.ts";
 import { codeOf } from "../../../src/errors.ts";
-import { readJsonPlan } from "../src/plan/json-plan.ts";
+import { readJsonPlan } from "../src/plan/plan-format.ts";
 import { requireInput, schemaFaults, issuesIn as issuesOf } from "../src/plan/plan-input.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { parseExactly } from "../../../src/value/exact-number.ts";

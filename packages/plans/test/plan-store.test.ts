@@ -25,35 +25,6 @@ const emptySql = () => {
 };
 
 describe("plans in SQLite", () => {
-  it("survive a restart, in order and with their runs", () => {
-    const sql = emptySql();
-    const store = new PlanStore(sql);
-    for (const id of ["b", "a"]) store.add(recordOf(id, id));
-    store.addRun(runOf("run_1"), { x: 1 });
-    store.addRun(runOf("run_2"), {});
-    store.setStatus("b", "approved");
-    store.saveRun({ ...runOf("run_1"), status: "done", calls: { call_1: { status: "done" } } });
-    store.saveState("run_1", { y: 2 });
-    const again = new PlanStore(sql);
-    expect(again.list(10_000).map(({ id, status }) => [id, status])).toEqual([
-      ["b", "approved"],
-      ["a", "proposed"],
-    ]);
-    expect(again.get("a")).toEqual(recordOf("a", "a"));
-    expect(
-      again.runsOf("b", 1_000).map(({ record, state }) => [record.id, record.status, state]),
-    ).toEqual([
-      ["run_1", "done", { y: 2 }],
-      ["run_2", "running", undefined],
-    ]);
-    expect(Array.from(again.openRuns(), ({ id }) => id)).toEqual(["run_2"]);
-    expect(again.run("run_1")).toMatchObject({
-      input: { x: 1 },
-      record: { calls: { call_1: { status: "done" } } },
-    });
-    expect(again.runsOf("a", 1)).toEqual([]);
-  });
-
   it("have a maximum size", () => {
     const store = new PlanStore(emptySql());
     const large = recordOf("a", "€".repeat(limits.maxRecordBytes / 3));

@@ -4,7 +4,7 @@ import type { Plan, PlanOutput } from "../../../src/turn/plan.ts";
 import { type RunRecord, namesOfRun } from "../src/plan/plan-record.ts";
 import { bytesContent } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { prepareOutcome } from "../src/run/run-outcome.ts";
+import { commitOutcome } from "../src/run/plan-turn.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { runRecord } from "../../../test/support/plan-runs.ts";
 import { planWith } from "../../../test/support/plans.ts";
@@ -30,7 +30,13 @@ async function outcomeOf(
   store: MemoryStore,
   { plan = planFor([report]), record = ended() }: { plan?: Plan; record?: RunRecord } = {},
 ) {
-  return (await prepareOutcome({ store, plan, record })).commit();
+  const saved = { record, state: null as Json };
+  const plans = {
+    saveRun: (ended: RunRecord) => void (saved.record = ended),
+    saveState: (_: string, state: Json) => void (saved.state = state),
+  };
+  await commitOutcome({ plans, store, plan, record }, (close) => void close());
+  return saved;
 }
 
 describe("the outcome of a run", () => {

@@ -1,7 +1,12 @@
 import type * as z from "zod";
-import type { callPart, recomputation, runPart } from "../../../plans/src/http/plan-schemas.ts";
-import type { PlanView, RunView } from "../../../plans/src/http/plan-view.ts";
-import type { jsonPlan } from "../../../plans/src/plan/json-plan.ts";
+import type {
+  callPart,
+  recomputation,
+  runPart,
+  PlanView,
+  RunView,
+} from "../../../plans/src/http/plan-view.ts";
+import type { jsonPlan } from "../../../plans/src/plan/plan-format.ts";
 import type { Json } from "../../../../src/references.ts";
 import { type Connection, pathTo } from "./connection.ts";
 import { bytesIn } from "./variables.ts";

@@ -12,7 +12,7 @@ import type {
   scheduleView,
   webhookView,
 } from "../../../plans/src/http/program-schemas.ts";
-import type { jsonPlan } from "../../../plans/src/plan/json-plan.ts";
+import type { jsonPlan } from "../../../plans/src/plan/plan-format.ts";
 import { type Connection, pathTo } from "./connection.ts";
 
 /** A plan, what led to a value (`$report`) or an answer (its id) of a conversation, or a message to an agent. */

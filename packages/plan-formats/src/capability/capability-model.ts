@@ -1,7 +1,12 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { capabilityGuide, taggedPrompt } from "./capability-prompt.ts";
+import {
+  capabilityGuide,
+  taggedPrompt,
+  callIn,
+  type CapabilityTools,
+  capabilityTools,
+} from "./capability-tools.ts";
 import { CapabilityScanner, type WrittenCall } from "./capability-scanner.ts";
-import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
 import type { turnAgents } from "../../../../src/internal-tool.ts";
 import type { CapabilityTags } from "../../../../src/runtime.ts";

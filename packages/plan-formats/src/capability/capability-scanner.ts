@@ -1,6 +1,6 @@
 import { parseXml, XmlError, XmlCdata, type XmlElement, XmlText } from "@rgrove/parse-xml";
 import * as limits from "../../../../src/limits.ts";
-import { CodeTracker, characters, json, nearest, variableNames } from "../../../../src/internal.ts";
+import { CodeTracker, characters, json, variableNames } from "../../../../src/internal.ts";
 import { RESERVED_NAMES } from "../../../plans/src/plan/plan-record.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -11,13 +11,19 @@ export interface WrittenCall {
 }
 
 const OPENINGS = ["<capability", "<!--"];
-const OPENED = /^<(?:capability[ \t-\r/>]|!--)/;
+/** The start of a tag, with what follows its name, or of a comment. */
+export const OPENED = /^<(?:capability[ \t-\r/>]|!--)/;
 const COMMENT = "<!--(?:(?!-->)[^])*-->";
 const ATTRIBUTES = `(?:[^<>"'/]|/(?!>)|"[^"]*"|'[^']*')*`;
 const END = "</capability[ \\t-\\r]*>";
 const BODY = `(?:[^<]|${COMMENT}|<!\\[CDATA\\[(?:(?!\\]\\]>)[^])*\\]\\]>|<(?!${END.slice(1)}|!--|!\\[CDATA\\[))*`;
-/** A comment; a tag to its end, valid or not; or a tag that another one follows before its end. */
-const WHOLE = new RegExp(`^(?:${COMMENT}|<capability${ATTRIBUTES}(?:(?=<)|/>|>${BODY}${END}))`);
+/** A tag to its end, valid or not, or one that another tag follows before its end. */
+const TAG = `<capability${ATTRIBUTES}(?:(?=<)|/>|>${BODY}${END})`;
+const WHOLE = new RegExp(`^(?:${COMMENT}|${TAG})`);
+
+/** The tag that begins at an offset of a text, and what there is to skip before it. */
+export const tagAt = new RegExp(TAG, "y");
+export const skippedAt = new RegExp(`(?:\\s|${COMMENT})+`, "y");
 
 /**
  * Splits a model's text, which arrives in chunks, into text to show and calls to make. The result does not
@@ -28,10 +34,6 @@ export class CapabilityScanner {
   readonly #code = new CodeTracker();
   #held = "";
   #pieces: (string | WrittenCall)[] = [];
-
-  get heldChars(): number {
-    return this.#held.length;
-  }
 
   /** Adds a chunk. Returns the pieces that are complete now, in order. */
   feed(chunk: string): readonly (string | WrittenCall)[] {
@@ -62,7 +64,7 @@ export class CapabilityScanner {
       const [source] = (isOpened ? WHOLE.exec(part) : null) ?? [];
       if (isOpened && source === undefined && rest.length < limits.maxPieceChars) return rest;
       const shown = source ?? (isOpened ? part : "<");
-      const call = source === undefined ? undefined : callIn(source);
+      const call = source === undefined ? undefined : calledIn(source);
       if (call === undefined) this.#show(shown);
       else this.#pieces.push({ call, source: shown });
       rest = rest.slice(shown.length);
@@ -91,44 +93,62 @@ export class CapabilityScanner {
 }
 
 /** Undefined for a comment, and for a tag that is not valid. */
-function callIn(source: string): CapabilityCall | undefined {
+function calledIn(source: string): CapabilityCall | undefined {
   try {
-    const { root } = parseXml(withEscapes(source), { preserveCdata: true });
-    return root === null ? undefined : callOf(root);
+    return source.startsWith("<!--") ? undefined : callIn(source, /^<!\[/);
   } catch (error) {
-    // A RangeError comes of tags that are nested too deeply.
-    const isFault = [XmlError, XmlFault, RangeError].some((kind) => error instanceof kind);
-    if (isFault) return undefined;
+    if (error instanceof XmlFault) return undefined;
     throw error;
   }
 }
 
-/**
- * Escapes what a model has not: comments, each `<` that begins no markup, each `&` that begins none of XML's five
- * entities, and `]]>`.
- */
-function withEscapes(source: string): string {
-  return withBreaks(source.replaceAll(/\r\n?/g, "\n")).replaceAll(UNESCAPED, (found) =>
-    found.startsWith("<![")
-      ? found
-      : found.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("]]>", "]]&gt;"),
-  );
+/** Reads a tag as a call. `declarations`: those that are not text. Throws XmlFault. */
+export function callIn(source: string, declarations: RegExp): CapabilityCall {
+  const escaped = withEscapes(source, declarations);
+  try {
+    const { root } = parseXml(escaped, { preserveCdata: true, includeOffsets: true });
+    if (root === null) throw new XmlFault(MARKUP);
+    return callOf(root);
+  } catch (error) {
+    const { message, offset } = faultIn(source, error);
+    throw new XmlFault(message, escaped === source ? offset : 0);
+  }
 }
+
+function faultIn(source: string, error: unknown): XmlFault {
+  if (error instanceof XmlFault) return error;
+  if (error instanceof RangeError) return new XmlFault("The tags are nested too deeply.");
+  if (!(error instanceof XmlError)) throw error;
+  const { message, pos } = error;
+  const before = Array.from(source).slice(0, pos).join("");
+  // The message has the position, which counts code points, and an excerpt at its end.
+  return new XmlFault(`${message.slice(0, message.lastIndexOf(" (line "))}.`, before.length);
+}
+
+/**
+ * Escapes what its author has not: each `<` that begins no markup, each `&` that begins none of XML's five entities,
+ * `]]>`, and the line breaks and tabs of attributes, which XML reads as blanks.
+ */
+function withEscapes(source: string, declarations: RegExp): string {
+  return source
+    .replaceAll(/\r\n?/g, "\n")
+    .replace(HEAD, (head) =>
+      head.replaceAll(/"[^"]*"|'[^']*'/g, (quoted) =>
+        quoted.replaceAll("\n", "&#10;").replaceAll("\t", "&#9;"),
+      ),
+    )
+    .replaceAll(UNESCAPED, (found) =>
+      declarations.test(found)
+        ? found
+        : found.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("]]>", "]]&gt;"),
+    );
+}
+
+const HEAD = new RegExp(`^<capability${ATTRIBUTES}`);
 
 /** Markup is a closing tag, a declaration, or an element's name with its end or its first attribute. */
 const UNESCAPED =
   /<!\[CDATA\[[^]*?\]\]>|<!--[^]*?-->|\]\]>|<(?![/!?]|[A-Za-z_:][\w:.-]{0,99}(?:\s{0,99}\/?>|\s{1,99}[A-Za-z_:][\w:.-]{0,99}\s{0,99}=))|&(?!(?:#\d+|#x[\dA-Fa-f]+|lt|gt|amp|quot|apos);)/g;
-
-const HEAD = new RegExp(`^<capability${ATTRIBUTES}`);
-
-/** Escapes the line breaks and tabs in a tag's attributes, which XML reads as blanks. */
-export function withBreaks(source: string): string {
-  return source.replace(HEAD, (head) =>
-    head.replaceAll(/"[^"]*"|'[^']*'/g, (quoted) =>
-      quoted.replaceAll("\n", "&#10;").replaceAll("\t", "&#9;"),
-    ),
-  );
-}
 
 /** A capability tag, read as a tool call. */
 export interface CapabilityCall {
@@ -144,11 +164,11 @@ export interface CapabilityCall {
   readonly scope: "run" | "conversation";
 }
 
-/** An error in a tag. `offset`: where in the text that was parsed. Default: at the tag's start. */
+/** An error in a tag. `offset`: where in the tag. */
 export class XmlFault extends Error {
-  readonly offset: number | undefined;
+  readonly offset: number;
 
-  constructor(message: string, offset?: number) {
+  constructor(message: string, offset = 0) {
     super(message);
     this.offset = offset;
   }
@@ -161,11 +181,8 @@ const VARIABLE_ACTIONS = ["set", "get", "list", "interpolate", "clear", "clear_a
  * Reads a tag as a call of `name_action`, or of `name`. The other attributes and the body (`content`) are its
  * parameters. Throws XmlFault.
  */
-export function callOf(
-  element: XmlElement,
-  attributes: XmlElement["attributes"] = element.attributes,
-): CapabilityCall {
-  const { name = "", action, output_var: output, ...given } = attributesIn(attributes);
+function callOf(element: XmlElement): CapabilityCall {
+  const { name = "", action, output_var: output, ...given } = attributesIn(element.attributes);
   const body = bodyOf(element);
   if (name === "") throw new XmlFault("A capability needs a name.");
   requireAction(name, action);
@@ -223,22 +240,18 @@ function requireNames(names: readonly string[]): void {
 export function ownAttributes({ _after: after, ...parameters }: CapabilityCall["parameters"]) {
   const unknown = Object.keys(parameters).find((name) => name.startsWith("_"));
   if (unknown !== undefined) {
-    const near = nearest(unknown, OWN_ATTRIBUTES)[0] ?? (unknown.startsWith("_o") ? OUTPUT : AFTER);
     const shown = characters.clip(unknown, MAX_SHOWN_CHARS);
     throw new XmlFault(
-      `There is no attribute ${shown}; the nearest is ${near}. Of those that begin with _, a tag has only ${AFTER}.`,
+      `There is no attribute ${shown}. A tag has _after and output_var, and its tool's parameters.`,
     );
   }
   if (after === undefined) return { parameters };
   // Gates are separated by blanks or commas.
   const gates = String(after).match(/\{\{[^{}]*\}\}|[^\s,]+/gu);
-  if (gates === null) throw new XmlFault(`${AFTER} names gates: ${AFTER}="†approvals.name".`);
+  if (gates === null) throw new XmlFault('_after names gates: _after="†approvals.name".');
   return { parameters, gates };
 }
 
-const AFTER = "_after";
-const OUTPUT = "output_var";
-const OWN_ATTRIBUTES = [AFTER, OUTPUT];
 const MAX_SHOWN_CHARS = 80;
 
 function attributesIn(attributes: XmlElement["attributes"]): Readonly<Record<string, string>> {

@@ -1,4 +1,3 @@
-import { parseXml, XmlCdata, XmlElement, XmlError, type XmlNode, XmlText } from "@rgrove/parse-xml";
 import type { ToolSet } from "ai";
 import { callIn, type CapabilityTool, toolWith } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
@@ -8,9 +7,11 @@ import { characters } from "../../../../src/internal.ts";
 import { type Plan, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
 import {
   type CapabilityCall,
-  callOf,
+  callIn as readTag,
+  OPENED,
   ownAttributes,
-  withBreaks,
+  skippedAt,
+  tagAt,
   XmlFault,
 } from "./capability-scanner.ts";
 
@@ -20,15 +21,14 @@ export const capabilityWorkflows: PlanFormat = {
   mediaTypes: ["application/xml", "text/xml"],
   read: readCapabilities,
   fit: withKnownTools,
-  own: { tools: () => variableCapability },
+  tools: () => variableCapability,
 };
 
 /**
  * Replaces a workflow's capabilities with existing tools, and converts attributes to the types of the tools'
- * parameters, as in a model's text. Calls without a matching tool, and plans of other formats, are unchanged.
+ * parameters, as in a model's text. Calls without a matching tool are unchanged.
  */
 export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> {
-  if (plan.format !== "capability-xml") return plan;
   const calls: readonly NamedCall[] = plan.calls;
   const known = new Map<string, CapabilityTool>();
   for (const name of new Set(calls.flatMap(({ tool, capability = tool }) => [tool, capability]))) {
@@ -45,48 +45,48 @@ export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> 
   return { ...plan, calls: fitted };
 }
 
+/** A call in a workflow. Its tool is the capability's name, plus its action if it has one. */
+interface NamedCall extends PlanCall {
+  /** The name without the action. Set if there is an action. */
+  readonly capability?: string;
+}
+
 /** An XML declaration. It has no effect on decoded text. */
 const DECLARATION = /^<\?xml\s[^<>]*\?>/;
 
 /**
- * Reads a capability workflow as a plan. Its tags become calls, in the written order. Comments and blanks
- * between tags are skipped; anything else is an error. Reports what is not XML, or else one error for each tag,
- * with line and column (in characters), both from 1.
+ * Reads a capability workflow as a plan. Its tags become calls, in the written order. Comments and blanks between tags
+ * are skipped; anything else is an error. Reports one error for each tag and for each other part, with line and column
+ * (in characters), both from 1.
  */
 export function readCapabilities(source: string): ReadPlan {
-  if (source.length > limits.maxRecordBytes) {
-    const message = `A workflow has at most ${limits.maxRecordBytes} characters, this has ${source.length}.`;
-    return { findings: [{ code: "bad_xml", message, line: 1, column: 1 }] };
-  }
-  // The parser would also normalise line breaks, in time quadratic in their number.
-  const text = source
-    .replace(/^\uFEFF/, "")
-    .replaceAll(/\r\n?/g, "\n")
-    .replace(DECLARATION, (found) => found.replaceAll(/[^\n]/g, " "));
-  const nodes = nodesIn(text);
-  if (!Array.isArray(nodes)) return { findings: [nodes] };
   const calls: NamedCall[] = [];
   const findings: Finding[] = [];
   const scopes = new Map<string, CapabilityCall["scope"]>();
-  for (const node of nodes) {
+  const text = source.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n");
+  if (text.length > limits.maxRecordBytes) {
+    const message = `A workflow has at most ${limits.maxRecordBytes} characters, this has ${text.length}.`;
+    refuse(0, message);
+    return { findings };
+  }
+  let at = DECLARATION.exec(text)?.[0].length ?? 0;
+  for (at += lengthAt(skippedAt, text, at); at < text.length; at += lengthAt(skippedAt, text, at)) {
     if (findings.length >= limits.maxShownItems) break;
-    const isText = node instanceof XmlText && !(node instanceof XmlCdata);
-    const blanks = isText ? node.text.length - node.text.trimStart().length : 0;
-    if (isText && blanks === node.text.length) continue;
-    const offset = node.start - OPENING.length + blanks;
+    const length = lengthAt(tagAt, text, at) || lengthOfStray(text, at);
     try {
-      if (!(node instanceof XmlElement) || node.name !== "capability") throw new XmlFault(STRAY);
-      const call = callOf(node, attributesOf(node, text));
-      if (calls.length < limits.maxPlanItems) add(call, offset);
-      else {
+      if (!OPENED.test(text.slice(at, at + 12))) throw new XmlFault(STRAY);
+      const call = readTag(text.slice(at, at + length), /^<!/);
+      if (calls.length === limits.maxPlanItems) {
         const message = `A workflow has at most ${limits.maxPlanItems} calls.`;
-        refuse(offset, message, "too_many_calls");
+        refuse(at, message, "too_many_calls");
         break;
       }
+      add(call, at);
     } catch (error) {
       if (!(error instanceof XmlFault)) throw error;
-      refuse(error.offset === undefined ? offset : error.offset - OPENING.length, error.message);
+      refuse(at + error.offset, error.message);
     }
+    at += length;
   }
   if (calls.length === 0 && findings.length === 0)
     refuse(0, "There is no capability tag in the text.");
@@ -113,52 +113,21 @@ export function readCapabilities(source: string): ReadPlan {
   }
 
   function refuse(offset: number, message: string, code: Finding["code"] = "bad_xml"): void {
-    findings.push({ code, message, ...placeOf(text, offset) });
+    const before = text.slice(0, offset).split("\n");
+    const column = characters.codePointCount(before.at(-1) ?? "") + 1;
+    findings.push({ code, message, line: before.length, column });
   }
 }
 
-/** A call in a workflow. Its tool is the capability's name, plus its action if it has one. */
-interface NamedCall extends PlanCall {
-  /** The name without the action. Set if there is an action. */
-  readonly capability?: string;
+function lengthAt(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0].length ?? 0;
 }
 
-const OPENING = "<workflow>\n";
+/** What is no tag ends where the next one may begin. */
+function lengthOfStray(text: string, at: number): number {
+  const next = text.indexOf("<capability", at + 1);
+  return (next < 0 ? text.length : next) - at;
+}
+
 const STRAY = "Only capability tags and comments are read.";
-
-/** What is in a workflow. Offsets are after `OPENING`. */
-function nodesIn(text: string): XmlNode[] | Finding {
-  const options = { preserveCdata: true, includeOffsets: true };
-  try {
-    return parseXml(`${OPENING}${text}</workflow>`, options).root?.children ?? [];
-  } catch (error) {
-    if (error instanceof RangeError)
-      return { code: "bad_xml", message: "The tags are nested too deeply.", line: 1, column: 1 };
-    if (!(error instanceof XmlError)) throw error;
-    const { message, line } = error;
-    // A reference without an end reaches into the closing tag.
-    const column = Math.min(error.column, [...(text.split("\n")[line - 2] ?? "")].length + 1);
-    // The message has the position and an excerpt at its end.
-    const said = message.slice(0, message.lastIndexOf(" (line "));
-    const isStray = said.endsWith(" element workflow");
-    return { code: "bad_xml", message: isStray ? STRAY : `${said}.`, line: line - 1, column };
-  }
-}
-
-/** The attributes with their line breaks. */
-function attributesOf({ start, end, attributes }: XmlElement, text: string) {
-  const source = text.slice(start - OPENING.length, end - OPENING.length);
-  const escaped = withBreaks(source);
-  return escaped === source ? attributes : parseXml(escaped).root?.attributes;
-}
-
-/** Line and column of an offset. Cost: linear in the text before it, at most `maxShownItems` times. */
-function placeOf(text: string, offset: number): { line: number; column: number } {
-  let line = 1;
-  let lineStart = 0;
-  for (let at = text.indexOf("\n"); at >= 0 && at < offset; at = text.indexOf("\n", at + 1)) {
-    line++;
-    lineStart = at + 1;
-  }
-  return { line, column: characters.codePointCount(text.slice(lineStart, offset)) + 1 };
-}

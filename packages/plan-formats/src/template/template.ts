@@ -61,7 +61,7 @@ export function readTemplate(text: string): ReadTemplate {
         return { findings };
       }
       try {
-        applyDirective(current, name, { value: content.slice(opening.length).trim(), line });
+        applyDirective(current, name, content.slice(opening.length).trim(), line);
       } catch (error) {
         if (codeOf(error) === "internal") throw error;
         const at = `@${name.slice(0, MAX_SHOWN_NAME_CHARS)}`;
@@ -84,9 +84,12 @@ export function readTemplate(text: string): ReadTemplate {
   return { template: { ...json.compact({ name }), steps: steps.map(stepFrom) }, findings: [] };
 }
 
-interface Draft extends StepDirectives {
-  readonly title?: string;
-  readonly line: number;
+interface Draft extends Pick<TemplateStep, "title" | "line" | "header"> {
+  readonly inputs: Input[];
+  readonly outputs: Output[];
+  readonly tools: ToolUse[];
+  writeMode?: TemplateWriteMode;
+  header?: string;
   firstDirective?: number;
   prompt: string;
 }
@@ -94,8 +97,7 @@ interface Draft extends StepDirectives {
 const MAX_SHOWN_NAME_CHARS = 40;
 
 function draftAt(line: number, title?: string): Draft {
-  const empty = { prompt: "", inputs: [], outputs: new Map(), tools: new Map() };
-  return { ...json.compact({ title }), line, ...empty };
+  return { ...json.compact({ title }), line, prompt: "", inputs: [], outputs: [], tools: [] };
 }
 
 function hasPrompt({ prompt }: Draft): boolean {
@@ -108,9 +110,8 @@ function titleAlone(draft: Draft | undefined): string | undefined {
   return title?.trim();
 }
 
-function stepFrom(draft: Draft): TemplateStep {
-  const { outputs, tools, writeMode = "append", firstDirective: _first, ...others } = draft;
-  return { ...others, outputs: [...outputs.values()], writeMode, tools: [...tools.values()] };
+function stepFrom({ firstDirective: _first, writeMode = "append", ...step }: Draft): TemplateStep {
+  return { ...step, writeMode };
 }
 
 interface Fence {
@@ -144,162 +145,122 @@ function fenceAfter(content: string, open: Fence | undefined): Fence | undefined
   return closes ? undefined : open;
 }
 
-interface StepDirectives {
-  readonly inputs: Input[];
-  /** Outputs by target as written. */
-  readonly outputs: Map<string, Output>;
-  readonly tools: Map<string, ToolUse>;
-  writeMode?: TemplateWriteMode;
-  header?: string;
-}
-
 interface Directive {
-  readonly value: string;
-  readonly line: number;
+  /** How it is written. */
+  readonly form: string;
+  /** Adds it to a step. Throws a ByrefError that says what is wrong. */
+  readonly add: (step: Draft, cursor: Cursor, line: number) => void;
 }
 
-const directives: ReadonlyMap<string, (step: StepDirectives, directive: Directive) => void> =
-  new Map([
-    ["input", addInput],
-    ["output", addOutput],
-    ["write-mode", setWriteMode],
-    ["header", setHeader],
-    ["tools", addTools],
-  ]);
+const directives: ReadonlyMap<string, Directive> = new Map(
+  Object.entries({
+    input: {
+      form: "@input variable:name.path or file:notes/*.md, then (required), (paths-only) or (select=[0:5][*].title)",
+      add({ inputs }, cursor, line) {
+        const target = takeTarget(cursor);
+        const options = takeOptions(cursor);
+        if (options.pathsOnly && options.select.length > 0)
+          throw wrong("(paths-only) shows no value, so there is nothing to select.");
+        inputs.push({ target, ...options, line });
+      },
+    },
+    output: {
+      form: "@output variable:name or file:name.md",
+      add({ outputs }, cursor, line) {
+        const target = takeTarget(cursor);
+        if (!cursor.isAtEnd) throw cursor.fault();
+        requireWritable(target);
+        const source = formatTarget(target);
+        if (outputs.some((other) => formatTarget(other.target) === source))
+          throw wrong(`${source} is an @output of this step already.`);
+        outputs.push({ target, line });
+      },
+    },
+    "write-mode": {
+      form: "@write-mode append, replace or new, once",
+      add(step, cursor) {
+        const mode = writeModes.find((known) => known === cursor.text);
+        if (mode === undefined || step.writeMode !== undefined) throw cursor.fault();
+        step.writeMode = mode;
+      },
+    },
+    header: {
+      form: "@header Report for {today}, once",
+      add(step, cursor) {
+        if (cursor.isAtEnd || step.header !== undefined) throw cursor.fault();
+        step.header = cursor.text;
+      },
+    },
+    tools: {
+      form: "@tools search, url_import(variable=page)",
+      add({ tools }, cursor, line) {
+        do {
+          const tool = takeTool(cursor, line);
+          if (tools.some(({ name }) => name === tool.name))
+            throw wrong(`${shorten(tool.name)} is named twice in this step.`);
+          if (tools.length === limits.maxPlanItems)
+            throw wrong(`A step names at most ${limits.maxPlanItems} tools.`);
+          tools.push(tool);
+          cursor.read(/[ \t]*,?[ \t]*/y);
+        } while (!cursor.isAtEnd);
+      },
+    },
+  } satisfies Record<string, Directive>),
+);
 
-/** Adds a directive. Throws a ByrefError that describes the fault. */
-function applyDirective(step: StepDirectives, name: string, directive: Directive): void {
-  if (directive.value.length > limits.maxParagraphChars) {
+function applyDirective(step: Draft, name: string, text: string, line: number): void {
+  if (text.length > limits.maxParagraphChars)
     throw wrong(`A directive has at most ${limits.maxParagraphChars} characters.`);
-  }
-  const apply = directives.get(name);
-  if (apply !== undefined) return apply(step, directive);
+  const directive = directives.get(name);
+  if (directive !== undefined) return directive.add(step, new Cursor(text, directive.form), line);
   const [near] = nearest(name, directives.keys());
   const hint = near === undefined ? "" : ` Did you mean @${near}?`;
   throw wrong(`There is no @${shorten(name)}.${hint} If it is text, begin the line with a space.`);
 }
 
-function addInput(step: StepDirectives, { value, line }: Directive): void {
-  const cursor = new TemplateCursor(value);
-  const target = takeTarget(cursor, "@input");
-  const options = takeOptions(cursor);
-  if (options.pathsOnly && options.select.length > 0) {
-    throw wrong("(paths-only) shows no value, so there is nothing to select.");
-  }
-  step.inputs.push({ target, ...options, line });
-}
-
-function addOutput(step: StepDirectives, { value, line }: Directive): void {
-  const cursor = new TemplateCursor(value);
-  const target = takeTarget(cursor, "@output");
-  if (!cursor.isAtEnd) throw wrong(`@output takes no options, but here is "${cursor.rest}".`);
-  requireWritable(target);
-  const source = formatTarget(target);
-  if (step.outputs.has(source)) throw wrong(`${source} is an @output of this step already.`);
-  step.outputs.set(source, { target, line });
-}
-
-function setWriteMode(step: StepDirectives, { value }: Directive): void {
-  const mode = writeModes.find((known) => known === value);
-  if (mode === undefined) {
-    throw wrong(`"${shorten(value)}" is not a write mode: write ${writeModes.join(", ")}.`);
-  }
-  if (step.writeMode !== undefined) throw wrong("This step has a @write-mode already.");
-  step.writeMode = mode;
-}
-
-function setHeader(step: StepDirectives, { value }: Directive): void {
-  if (value === "") throw wrong("@header needs a text, e.g. @header Report for {today}");
-  if (step.header !== undefined) throw wrong("This step has a @header already.");
-  step.header = value;
-}
-
-function addTools({ tools }: StepDirectives, { value, line }: Directive): void {
-  if (value === "") throw wrong("@tools needs a tool, e.g. @tools url_import(variable=page)");
-  const cursor = new TemplateCursor(value);
-  for (; !cursor.isAtEnd; cursor.read(/[ \t]*,?[ \t]*/y)) {
-    const tool = takeTool(cursor, line);
-    if (tools.has(tool.name)) throw wrong(`${shorten(tool.name)} is named twice in this step.`);
-    if (tools.size === limits.maxPlanItems) {
-      throw wrong(`A step names at most ${limits.maxPlanItems} tools.`);
-    }
-    tools.set(tool.name, tool);
-  }
-}
-
-function takeTool(cursor: TemplateCursor, line: number): ToolUse {
-  const name = cursor.read(/[^ \t,()]*/y);
-  if (name === "") throw wrong(`A tool's name is expected at "${cursor.rest}".`);
+function takeTool(cursor: Cursor, line: number): ToolUse {
+  const name = cursor.take(/[^ \t,()]+/y);
   if (cursor.read(/[ \t]*\(/y) === "") return { name, line };
-  const isVariable = cursor.read(/[ \t]*variable[ \t]*=[ \t]*(?:variable:)?/y) !== "";
-  const reference = isVariable ? cursor.takeReference() : undefined;
-  if (reference === undefined || cursor.read(/[ \t]*\)/y) === "") {
-    throw wrong(`${shorten(name)}(…) takes variable=name, not "${cursor.rest}".`);
-  }
-  const target: VariableTarget = { scheme: "variable", ...reference };
+  cursor.take(/[ \t]*variable[ \t]*=[ \t]*(?:variable:)?/y);
+  const target: VariableTarget = { scheme: "variable", ...cursor.takeReference() };
+  cursor.take(/[ \t]*\)/y);
   requireWritable(target);
   return { name, target, line };
-}
-
-function takeTarget(cursor: TemplateCursor, directive: string): Target {
-  if (cursor.isAtEnd)
-    throw wrong(`${directive} needs a target, e.g. ${directive} variable:summary`);
-  const scheme = cursor.read(/(?:variable|file):/y);
-  if (scheme === "file:") return takeFile(cursor);
-  if (scheme === "") {
-    const { rest } = cursor;
-    throw wrong(`A target begins with variable: or file:, as variable:summary, not "${rest}".`);
-  }
-  const reference = cursor.takeReference();
-  const isWhole = cursor.isAtEnd || cursor.read(/[ \t]+/y) !== "" || cursor.rest.startsWith("(");
-  if (reference === undefined || !isWhole) {
-    throw wrong(`A variable's name or path cannot continue with "${cursor.rest}".`);
-  }
-  return { scheme: "variable", ...reference };
 }
 
 /** An option is in parentheses after a blank. */
 const UNTIL_OPTION = /(?:(?<![ \t])\(|[^(])*/y;
 
-function takeFile(cursor: TemplateCursor): Target {
+function takeTarget(cursor: Cursor): Target {
+  if (cursor.take(/(?:variable|file):/y) === "variable:")
+    return { scheme: "variable", ...cursor.takeReference() };
   const path = toolFiles.filePathIn(cursor.read(UNTIL_OPTION).trimEnd());
-  const unknown = unknownPlaceholder(path);
+  // It would otherwise become a part of the file's name.
+  const [unknown] = path.replaceAll(TODAY, "").match(/\{\w+\}/) ?? [];
   if (unknown !== undefined) throw wrong(`${unknown} is unknown; the only placeholder is {today}.`);
   return { scheme: "file", path };
 }
 
-type Options = Pick<Input, "required" | "pathsOnly" | "select">;
-
-/**
- * Reads options such as `(required)`, `(paths-only)`, `(select=[0:5])`, each in its own parentheses or
- * separated by commas.
- */
-function takeOptions(cursor: TemplateCursor): Options {
+/** Takes options, each in its own parentheses or separated by commas. */
+function takeOptions(cursor: Cursor): Pick<Input, "required" | "pathsOnly" | "select"> {
   const given = new Map<string, Path>();
   while (!cursor.isAtEnd) {
-    if (cursor.read(/\(/y) === "")
-      throw wrong(`Options go in parentheses, not as "${cursor.rest}".`);
+    cursor.take(/[ \t]*\(/y);
     do {
-      const name = cursor.read(/[ \t]*(?:required|paths-only|select)[ \t]*/y).trim();
-      if (name === "")
-        throw wrong(`Options are required, paths-only or select=[0:5], not "${cursor.rest}".`);
-      if (given.has(name)) throw wrong(`(${name}) is given twice.`);
-      given.set(name, name === "select" ? takeSelect(cursor) : []);
+      const name = cursor.take(/[ \t]*(?:required|paths-only|select[ \t]*=)[ \t]*/y);
+      const option = name.replaceAll(/[ \t=]/g, "");
+      if (given.has(option)) throw wrong(`(${option}) is given twice.`);
+      const path = option === "select" ? cursor.takePath() : [];
+      if (option === "select" && path.length === 0) throw cursor.fault();
+      given.set(option, path);
     } while (cursor.read(/[ \t]*,/y) !== "");
-    if (cursor.read(/[ \t]*\)[ \t]*/y) === "")
-      throw wrong(`A ")" is missing before "${cursor.rest}".`);
+    cursor.take(/[ \t]*\)[ \t]*/y);
   }
   return {
     required: given.has("required"),
     pathsOnly: given.has("paths-only"),
     select: given.get("select") ?? [],
   };
-}
-
-function takeSelect(cursor: TemplateCursor): Path {
-  const path = cursor.read(/=[ \t]*/y) === "" ? [] : cursor.takePath();
-  if (path.length > 0) return path;
-  throw wrong(`select= needs a path, e.g. (select=[0:5][*].title), not "${cursor.rest}".`);
 }
 
 function requireWritable(target: Target): void {
@@ -325,53 +286,57 @@ function wrong(message: string): ByrefError {
 }
 
 /** A position in a directive's text. It only moves forward. */
-class TemplateCursor {
-  readonly #text: string;
+class Cursor {
+  readonly text: string;
+  readonly #form: string;
   #at = 0;
 
-  constructor(text: string) {
-    this.#text = text;
+  constructor(text: string, form: string) {
+    this.text = text;
+    this.#form = form;
   }
 
   get isAtEnd(): boolean {
-    return this.#at >= this.#text.length;
+    return this.#at >= this.text.length;
   }
 
-  /** The unread text, shortened for a message. */
-  get rest(): string {
-    return shorten(this.#text.slice(this.#at));
+  /** The error for a text that continues here as its directive cannot. */
+  fault(): ByrefError {
+    return wrong(`Write ${this.#form}, not "${shorten(this.text.slice(this.#at))}".`);
   }
 
   /** Reads what a sticky pattern matches here, which may be nothing. */
   read(pattern: RegExp): string {
     pattern.lastIndex = this.#at;
-    const [found = ""] = pattern.exec(this.#text) ?? [];
+    const [found = ""] = pattern.exec(this.text) ?? [];
     this.#at += found.length;
     return found;
   }
 
-  /** Reads a name and its path. Undefined if there is no name. Throws `bad_path`. */
-  takeReference(): Reference | undefined {
-    const { end } = matchName(this.#stretch, this.#at);
-    if (end < 0) return undefined;
-    const name = this.#text.slice(this.#at, end);
+  /** Reads what a sticky pattern matches here. Throws if it is nothing. */
+  take(pattern: RegExp): string {
+    const found = this.read(pattern);
+    if (found === "") throw this.fault();
+    return found;
+  }
+
+  takeReference(): Reference {
+    const { end } = matchName(this.#range, this.#at);
+    if (end < 0) throw this.fault();
+    const name = this.text.slice(this.#at, end);
     this.#at = end;
     return { name, path: this.takePath() };
   }
 
-  /** Reads the longest path here, which may be empty. Throws `bad_path`. */
+  /** Reads the longest path here, which may be empty. */
   takePath(): Path {
-    const { end, path } = matchPath(this.#stretch, this.#at);
-    if (end - this.#at > limits.maxHeldChars) {
-      const message = `The path is too long: it may have ${limits.maxHeldChars} characters.`;
-      throw new ByrefError("bad_path", message);
-    }
+    const { end, path } = matchPath(this.#range, this.#at);
     this.#at = end;
     return path;
   }
 
-  get #stretch() {
-    return { text: this.#text, limit: this.#text.length, ended: true };
+  get #range() {
+    return { text: this.text, limit: this.text.length, ended: true };
   }
 }
 
@@ -454,10 +419,4 @@ const TODAY = "{today}";
 /** `today`: a date in UTC, `2026-11-22`. It is fixed when a run begins, so that a run past midnight uses one day. */
 export function fillPlaceholders(text: string, { today }: { readonly today: string }): string {
   return text.replaceAll(TODAY, () => today);
-}
-
-/** The first unknown `{word}`. It would otherwise become part of the file's name. */
-function unknownPlaceholder(text: string): string | undefined {
-  const [found] = text.replaceAll(TODAY, "").match(/\{\w+\}/) ?? [];
-  return found;
 }

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import type { PlanFormat } from "../plan/plan-format.ts";
-import { jsonPlan, jsonPlans } from "../plan/json-plan.ts";
-import { from, planList, planView, recomputation, runView } from "./plan-schemas.ts";
+import { type PlanFormat, jsonPlan, jsonPlans } from "../plan/plan-format.ts";
+import { from, planList, planView, recomputation, runView } from "./plan-view.ts";
 import * as limits from "../../../../src/limits.ts";
 import { askingIn, Plans } from "./plans.ts";
 import { programApi, sourceIn } from "./program-endpoints.ts";

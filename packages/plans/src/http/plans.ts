@@ -42,7 +42,7 @@ import {
 } from "../../../../src/internal-edge.ts";
 import {
   answerOf,
-  otherInput,
+  requireSame,
   type CheckedProgram,
   type ProgramOutcome,
   type ProgramStart,
@@ -250,8 +250,8 @@ export class Plans implements contexts.ConversationPlans {
     let stored = this.#records?.run(run);
     if (program?.format === "message" || exchangeIn(this.#context, run) !== undefined)
       return runMessage(this.#context, start, { asked: asking.asked, turns });
-    const isOther = JSON.stringify(stored?.input) !== JSON.stringify(start.input);
-    if (stored !== undefined && program !== undefined && !retries && isOther) throw otherInput();
+    if (stored !== undefined && program !== undefined && !retries)
+      requireSame(start.input, stored.input);
     if (retries && stored?.record.status === "failed") {
       const request = { run, input: stored.input, isTrusted, retries };
       stored = await (await this.#begin(stored.record.plan, request, asking)).live.result;
@@ -514,56 +514,42 @@ function placeOf(id: string, { agent: name }: PlanRecord, { asked, headers }: As
 }
 
 /**
- * The decisions in a post on gates that a run waits for; undefined if there are none. Throws `conflict` if
- * several runs match and the post names none, and `bad_request` for decisions on several things.
+ * The decisions in a post on gates that a run waits for; undefined if there are none. Throws `conflict` if several runs
+ * wait for a gate and the post names none, `approval_not_found` for a gate that is decided, and `bad_request` for
+ * decisions on several things.
  */
 function decidedGates(
   plans: PlanStore,
-  { approvals = [], run }: TurnRequest,
+  { approvals = [], run: wanted }: TurnRequest,
 ): ({ readonly record: RunRecord } & Pick<RunDecisions, "decisions">) | undefined {
   // Runs and plans are large: one of each is in memory at a time.
-  const open = Array.from(plans.openRuns(), (record): OpenRun => {
+  const open = Array.from(plans.openRuns(), (record) => {
     const { plan } = plans.get(record.plan) ?? {};
     const waitsFor = plan === undefined ? new Set<string>() : openGates(plan, record);
-    return { id: record.id, waitsFor, decided: new Set(Object.keys(record.gates)) };
+    return { id: record.id, waitsFor, decided: Object.keys(record.gates) };
   });
-  const decided = approvals.flatMap(({ approvalId: gate, approved, reason }) => {
-    const id = runFor(open, gate, run);
-    const decision = { approved, ...json.compact({ reason }) };
-    return id === undefined ? [] : [{ id, decision: [gate, decision] as const }];
+  const runs = approvals.map(({ approvalId: gate }) => {
+    const waiting = open.filter(({ waitsFor }) => waitsFor.has(gate)).map(({ id }) => id);
+    const isDecided = open.some(({ decided }) => decided.includes(gate));
+    if (waiting.length === 0 && isDecided) throw nothingWaits();
+    const [meant, ...others] = waiting.filter((id) => wanted === undefined || id === wanted);
+    if (others.length === 0) return meant;
+    const message = `Several runs wait for ${gate}: say which with {"run": …}, one of ${waiting.join(", ")}.`;
+    throw new ByrefError("conflict", message);
   });
-  const [first] = decided;
-  const record = first === undefined ? undefined : plans.run(first.id)?.record;
+  const id = runs.find((one) => one !== undefined);
+  const record = id === undefined ? undefined : plans.run(id)?.record;
   if (record === undefined) return undefined;
   if (approvals.some(({ input, patch }) => (input ?? patch) !== undefined)) {
     const message = "A gate of a plan takes no input: propose a plan with other parameters.";
     throw new ByrefError("bad_request", message);
   }
-  const ofOne = decided.filter(({ id }) => id === record.id);
-  if (ofOne.length < approvals.length) {
+  if (runs.some((one) => one !== id)) {
     const message = "The decisions are for several runs: send one request for each.";
     throw new ByrefError("bad_request", message);
   }
-  return { record, decisions: ofOne.map(({ decision }) => decision) };
-}
-
-interface OpenRun {
-  readonly id: string;
-  readonly waitsFor: ReadonlySet<string>;
-  readonly decided: ReadonlySet<string>;
-}
-
-/** The id of the run that waits for this gate; `wanted` selects one of several. */
-function runFor(
-  open: readonly OpenRun[],
-  gate: string,
-  wanted: string | undefined,
-): string | undefined {
-  const waiting = open.flatMap(({ id, waitsFor }) => (waitsFor.has(gate) ? id : []));
-  const isDecided = open.some(({ decided }) => decided.has(gate));
-  if (waiting.length === 0 && isDecided) throw nothingWaits();
-  const meant = waiting.filter((id) => wanted === undefined || id === wanted);
-  if (meant.length <= 1) return meant[0];
-  const message = `Several runs wait for ${gate}: say which with {"run": …}, one of ${meant.join(", ")}.`;
-  throw new ByrefError("conflict", message);
+  const decisions = approvals.map(({ approvalId, approved, reason }) => {
+    return [approvalId, { approved, ...json.compact({ reason }) }] as const;
+  });
+  return { record, decisions };
 }

@@ -1,11 +1,10 @@
 import * as z from "zod";
 import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { later, type ValueLabels } from "../../../../src/internal.ts";
+import { json, later, type ValueLabels } from "../../../../src/internal.ts";
 import { toolInputs, type Plan, type PlanFormatName } from "../../../../src/internal-tool.ts";
-import { jsonPlan, writeAnswer } from "../plan/json-plan.ts";
-import { from, planListed, runView } from "./plan-schemas.ts";
-import type { ListedPlan, RunView } from "./plan-view.ts";
+import { jsonPlan, writeAnswer } from "../plan/plan-format.ts";
+import { from, planListed, runView, type ListedPlan, type RunView } from "./plan-view.ts";
 import type { Proposal } from "../run/open-plan.ts";
 import { type Json, parsePath, readPath } from "../../../../src/references.ts";
 
@@ -170,8 +169,12 @@ export function answerOf({ calls }: Pick<Plan, "calls">, { state }: RunView): st
   return found?.found === true && typeof found.value === "string" ? found.value : undefined;
 }
 
-/** The error for a key, or a webhook's id, that came with another input or version. */
-export function otherInput(): ByrefError {
+/**
+ * Throws `idempotency_mismatch` if a key, or a webhook's id, has come with another input or version before. The order of
+ * an input's keys does not count.
+ */
+export function requireSame(input: Json, before: Json): void {
+  if (json.canonicalJson(input) === json.canonicalJson(before)) return;
   const message = "This Idempotency-Key came with another input or version.";
-  return new ByrefError("idempotency_mismatch", message);
+  throw new ByrefError("idempotency_mismatch", message);
 }

@@ -34,13 +34,8 @@ export interface ProgramRun {
   readonly createdMs: number;
   readonly endedMs?: number;
   readonly error?: string;
-}
-
-interface RunInput {
-  readonly input: Json;
+  /** Who has started it. */
   readonly asker: Identity;
-  /** Default: in a minute. */
-  readonly dueMs?: number | undefined;
 }
 
 /** What is stored of a run that has begun, or was refused. */
@@ -121,24 +116,18 @@ export class ProgramStore {
     return this.#rows(select, name).map((row) => sqlRows.numberIn(row, "version"));
   }
 
-  /** The version that `put` keeps. */
-  next(name: string, written: WrittenProgram, checked: CheckedProgram): Program {
+  /** Adds a version, unless it equals the newest; stores nothing if `keeps` is false. Throws `limit_exceeded`. */
+  put(name: string, written: WrittenProgram, checked: CheckedProgram, keeps: boolean): Program {
     const { format, text, tainted, notes = [] } = written;
-    const about = { format, ...checked, findings: notes, ...(tainted === true && { tainted }) };
     const now = this.get(name);
-    if (now !== undefined && this.textOf(name, now.version) === text && now.agent === checked.agent)
-      return now;
-    const series = now === undefined ? crypto.randomUUID() : now.series;
+    const isSame = now !== undefined && this.textOf(name, now.version) === text;
+    if (isSame && now.agent === checked.agent) return now;
+    const about = { format, ...checked, findings: notes, ...(tainted === true && { tainted }) };
     const version = (now?.version ?? 0) + 1;
-    return { name, version, createdAt: new Date().toISOString(), series, ...about } as Program;
-  }
-
-  /** Adds a version, unless it equals the newest. Throws `limit_exceeded`. */
-  put(name: string, written: WrittenProgram, checked: CheckedProgram): Program {
-    const program = this.next(name, written, checked);
-    const { version } = program;
-    const now = this.get(name)?.version;
-    if (version === now) return program;
+    const series = now === undefined ? crypto.randomUUID() : now.series;
+    const createdAt = new Date().toISOString();
+    const program = { name, version, createdAt, series, ...about } as Program;
+    if (!keeps) return program;
     this.#sql.transaction(() => {
       this.#createTables();
       const maximum = limits.maxPlanItems;
@@ -147,7 +136,7 @@ export class ProgramStore {
         throw limitExceeded("maxPlanItems", { maximum, actual: maximum + 1, advice });
       }
       const data = JSON.stringify(program);
-      this.#sql.run(`INSERT INTO program VALUES (?, ?, ?, ?)`, name, version, data, written.text);
+      this.#sql.run(`INSERT INTO program VALUES (?, ?, ?, ?)`, name, version, data, text);
       const oldest = version - limits.maxPlanRuns;
       this.#sql.run(`DELETE FROM program WHERE name = ? AND version <= ?`, name, oldest);
     });
@@ -173,21 +162,18 @@ export class ProgramStore {
   requireRoom(program: string): void {
     const open = this.#count(`program_run WHERE program = ? AND ended IS NULL`, program);
     const advice = "Wait until runs have ended, or decide their pending approvals.";
-    requireAtMost(["maxPlanRuns", limits.maxPlanRuns], open + 1, advice);
+    requireAtMost("maxPlanRuns", open + 1, advice);
   }
 
   /** Adds a run, which is asked for at `dueMs`. At the limit, deletes the program's oldest runs that have ended. */
-  addRun(
-    run: ProgramRun,
-    { input, asker, dueMs = run.createdMs + CHECK_AFTER_MS }: RunInput,
-  ): void {
+  addRun(run: ProgramRun, input: Json, dueMs = run.createdMs + CHECK_AFTER_MS): void {
     this.#sql.run(
       `DELETE FROM program_run WHERE program = ?1 AND ended IS NOT NULL AND seq <= (
          SELECT seq FROM program_run WHERE program = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`,
       run.program,
       limits.maxPlanRuns - 1,
     );
-    const { id, program, version, cause, conversation, isTrusted, createdMs } = run;
+    const { id, program, version, cause, conversation, isTrusted, createdMs, asker } = run;
     const values = [id, program, version, cause, conversation, isTrusted ? 1 : 0, createdMs];
     this.#sql.run(
       `INSERT INTO program_run (id, program, version, cause, conversation, trusted, created, due, input, asker)
@@ -258,12 +244,6 @@ export class ProgramStore {
     return text.length > maxChars ? undefined : json.parsedJson(text);
   }
 
-  askerOf(id: string): Identity {
-    const row = sqlRows.firstRow(this.#sql, `SELECT asker FROM program_run WHERE id = ?`, id);
-    // `addRun` wrote it.
-    return JSON.parse(sqlRows.textIn(row ?? {}, "asker")) as Identity;
-  }
-
   /** Triggers of a program, by name. */
   triggers(program: string, kind: Trigger["kind"]): readonly Trigger[] {
     return this.#triggers(`program = ? AND kind = ? ORDER BY name`, program, kind);
@@ -290,7 +270,7 @@ export class ProgramStore {
     const counted = `program_trigger WHERE program = ? AND NOT (kind = ? AND name = ?)`;
     const advice = "Delete schedules, webhooks and agents that are no longer needed.";
     const others = this.#count(counted, program, kind, name);
-    requireAtMost(["maxPlanRuns", limits.maxPlanRuns], others + 1, advice);
+    requireAtMost("maxPlanRuns", others + 1, advice);
     this.#sql.run(
       `REPLACE INTO program_trigger (program, kind, name, data, due, hook) VALUES (?, ?, ?, ?, ?, ?)`,
       program,
@@ -339,7 +319,7 @@ export class ProgramStore {
 const CHECK_AFTER_MS = 60_000;
 
 const RUN =
-  "id, program, version, cause, conversation, status, trusted, begun, tries, created, ended, error";
+  "id, program, version, cause, conversation, status, trusted, begun, tries, created, ended, error, asker";
 
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS program (
@@ -376,6 +356,8 @@ function runIn(row: sqlRows.SqlRow): ProgramRun {
     hasBegun: row["begun"] === 1,
     tries: sqlRows.numberIn(row, "tries"),
     createdMs: sqlRows.numberIn(row, "created"),
+    // `addRun` wrote it.
+    asker: JSON.parse(sqlRows.textIn(row, "asker")) as Identity,
     ...(typeof ended === "number" && { endedMs: ended }),
     ...json.compact({ error: sqlRows.optionalTextIn(row, "error") }),
   };

@@ -24,7 +24,7 @@ import { askObject, Refusal } from "./object-request.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
 import { isOpenRun } from "../plan/plan-record.ts";
 import {
-  otherInput,
+  requireSame,
   type programSource,
   type Schedule,
   type CheckedProgram,
@@ -106,7 +106,7 @@ export class Programs implements TenantFeature {
     const { agent: before, ...proposal } = written;
     const about = { proposal, agent: agent ?? before };
     const checked = await this.#ask<CheckedProgram>(["", "check"], about, asker);
-    const program = this.store[keeps ? "put" : "next"](name, written, checked);
+    const program = this.store.put(name, written, checked, keeps);
     return { program, text: written.text };
   }
 
@@ -156,8 +156,7 @@ export class Programs implements TenantFeature {
 
   /** Adds the run of a signed request, once for each `webhook-id`. Returns its id. Throws `unauthorized`. */
   async receive(hook: string, headers: SignedHeaders, body: string): Promise<string> {
-    const maximum = ["maxRecordBytes", limits.maxRecordBytes] as const;
-    requireAtMost(maximum, encoding.byteLength(body), "Send long data another way.");
+    requireAtMost("maxRecordBytes", encoding.byteLength(body), "Send long data another way.");
     const webhook = this.store.withHook(hook);
     const key = await requireSignature(webhook?.secret ?? newSecret(), headers, body);
     if (webhook === undefined) throw notSigned();
@@ -183,13 +182,13 @@ export class Programs implements TenantFeature {
     if (known === undefined) {
       const run = this.add(name, { ...start, id });
       void this.#context.setAlarm();
-      return this.#advance(run, start.asker);
+      return this.#advance(run);
     }
     const { version = known.version, input = {} } = start;
     const whole = inputFor(this.store.required(name, known.version), input);
-    const isSame = JSON.stringify(whole) === JSON.stringify(this.store.inputOf(known.id));
-    if (!isSame || version !== known.version) throw otherInput();
-    return known.hasBegun ? this.#look(known) : this.#advance(known, start.asker);
+    const before = this.store.inputOf(known.id) ?? null;
+    requireSame([whole, version], [before, known.version]);
+    return known.hasBegun ? this.#look(known) : this.#advance(known);
   }
 
   /**
@@ -205,8 +204,7 @@ export class Programs implements TenantFeature {
     this.store.requireRoom(name);
     this.store.saveEnd({ ...run, status: "running", error: undefined });
     void this.#context.setAlarm();
-    const asker = this.store.askerOf(id);
-    return this.#advance({ ...run, status: "running" }, asker, run.hasBegun);
+    return this.#advance({ ...run, status: "running" }, run.hasBegun);
   }
 
   /** Adds a run, which the alarm starts if nothing else does. */
@@ -225,14 +223,15 @@ export class Programs implements TenantFeature {
       hasBegun: false,
       tries: 0,
       createdMs: Date.now(),
+      asker,
     };
     try {
       const whole = inputFor(program, input);
       this.store.requireRoom(name);
-      this.store.addRun(run, { input: whole, asker, dueMs });
+      this.store.addRun(run, whole, dueMs);
     } catch (error) {
       if (isAlone !== true) throw error;
-      this.store.addRun(run, { input, asker });
+      this.store.addRun(run, input);
       this.store.saveEnd({ ...run, status: "failed", error: publicTextOf(error) }, run.createdMs);
     }
     return run;
@@ -264,7 +263,7 @@ export class Programs implements TenantFeature {
       // Before the request, so that a run whose object breaks does not come again at once.
       this.store.saveTry(run, nowMs);
       // The alarm does not wait for it: a long run would delay the next one of all schedules.
-      const running = this.#advance(run, this.store.askerOf(run.id));
+      const running = this.#advance(run);
       this.#context.state.waitUntil(running.catch(() => undefined));
     }
   }
@@ -291,15 +290,15 @@ export class Programs implements TenantFeature {
     // Until its conversation has answered the alarm, which starts it, that one may not know it yet.
     if (!run.hasBegun && run.cause !== "request") return { run };
     try {
-      return await this.#advance({ ...run, hasBegun: true }, this.store.askerOf(run.id));
+      return await this.#advance({ ...run, hasBegun: true });
     } catch {
       return { run: this.store.run(run.program, run.id) };
     }
   }
 
   /** Starts or retries the run if it has not begun, and records how it ends. Throws if it was refused. */
-  async #advance(run: ProgramRun, asker: Identity, retries = false): Promise<AskedRun> {
-    const { id, program: name, version, isTrusted, conversation, hasBegun } = run;
+  async #advance(run: ProgramRun, retries = false): Promise<AskedRun> {
+    const { id, program: name, version, isTrusted, conversation, hasBegun, asker } = run;
     const isEnded = !isOpenRun(run);
     try {
       const written = hasBegun ? undefined : this.#written(name, version);

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { ByrefError } from "../../../../src/errors.ts";
 import {
+  inTexts,
   json,
   needsIn,
   type Syntaxes,
@@ -13,7 +14,7 @@ import type { VariableInfo } from "../../../../src/runtime.ts";
 import { type PlanRecord, RESERVED_NAMES } from "../plan/plan-record.ts";
 import { NOT_PLANNED } from "../program/slice-calls.ts";
 import { type Planner, recordOf, requireLength, toolsOf } from "../run/open-plan.ts";
-import type { recomputation } from "./plan-schemas.ts";
+import type { recomputation } from "./plan-view.ts";
 
 /** The calls that make stale values again, with a plan of them if there are any, and the values that stay. */
 interface Recomputation {
@@ -95,6 +96,8 @@ function callsFor(names: readonly string[] | undefined, { store, syntaxes, hasTo
   const way = new Set<string>();
   /** Names that are made of themselves. */
   const circular = new Set<string>();
+  /** The syntaxes in which only calls of plans are written. */
+  const unread = inTexts.filter((one) => !syntaxes.includes(one));
   for (const name of names ?? infos.keys()) isMadeAgain(name);
   return { calls, left, tainted };
 
@@ -107,24 +110,23 @@ function callsFor(names: readonly string[] | undefined, { store, syntaxes, hasTo
       for (const one of names.slice(names.indexOf(name))) circular.add(one);
       return false;
     }
-    const info = infos.get(name);
     way.add(name);
-    const sources = Object.keys(info?.madeOf ?? {}).filter((source) => source !== name);
+    const sources = Object.keys(infos.get(name)?.madeOf ?? {}).filter((source) => source !== name);
     const again = sources.filter((source) => isMadeAgain(source));
     way.delete(name);
-    const isMade = info?.stale !== undefined && add(info, again);
+    const isMade = infos.get(name)?.stale !== undefined && add(name, again);
     known.set(name, isMade);
     return isMade;
   }
 
-  function add({ name, trusted }: VariableInfo, again: readonly string[]): boolean {
+  function add(name: string, again: readonly string[]): boolean {
     const info = store.info(name);
     const reason = info === undefined ? "it is gone" : whyLeft(info, again);
-    if (reason !== undefined) {
-      left.push({ name, reason });
+    if (info === undefined || reason !== undefined) {
+      left.push({ name, reason: reason ?? "" });
       return false;
     }
-    const { tool = "", input = null } = info ?? {};
+    const { tool = "", input = null, trusted } = info;
     const parameters = parametersOf(tool, json.isJsonObject(input) ? input : {});
     calls.push({ id: name, tool, parameters, outputPath: `$${name}`, reads: again });
     tainted ||= !trusted;
@@ -147,6 +149,9 @@ function callsFor(names: readonly string[] | undefined, { store, syntaxes, hasTo
     const read = needsIn(input, syntaxes).flatMap(({ references }) => references);
     if (read.some((one) => one.name === "input" || one.name === "approvals"))
       return "its call reads what came with one message";
+    const others = needsIn(input, unread).flatMap(({ references }) => references);
+    if (others.some((one) => Object.hasOwn(madeOf, one.name)))
+      return "a call of a plan made it, whose references are written otherwise: run the plan again";
     const isNewer = Object.entries(madeOf).some(
       ([source, version]) =>
         infos.get(source)?.version !== version ||

@@ -2,19 +2,18 @@ import * as limits from "../../../../src/limits.ts";
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { codeOf, messageOf } from "../../../../src/errors.ts";
-import { BODY, Findings, tooManyCalls, type Finding, type FindingCode } from "./plan-format.ts";
+import {
+  BODY,
+  Findings,
+  tooManyCalls,
+  type Finding,
+  type FindingCode,
+  writeAnswer,
+} from "./plan-format.ts";
 import { afterFindings, gateFindings, gatesIn, type ParameterText } from "./gates.ts";
-import { writeAnswer } from "./json-plan.ts";
 import { issuesIn } from "./plan-input.ts";
 import { GATES, STATE } from "./plan-record.ts";
-import {
-  characters,
-  json,
-  LookupWork,
-  nearest,
-  type Need,
-  needsIn,
-} from "../../../../src/internal.ts";
+import { characters, json, LookupWork, type Need, needsIn } from "../../../../src/internal.ts";
 import {
   jsonSchemas,
   type Plan,
@@ -178,24 +177,25 @@ class Check {
     const gates = gatesIn(call, this.#plan);
     const target = this.#targets[index];
     const own = { call, gates, ...json.compact({ target }) };
-    if (this.#plan.order === "written") {
-      return { ...own, needs: this.#earlier(needs, index), dependsOn: new Set() };
-    }
-    const dependsOn = new Set<number>();
+    const isWritten = this.#plan.order === "written";
+    // In written order, each call waits for the one before it.
+    const dependsOn = new Set(isWritten && index > 0 ? [index - 1] : []);
     const seen = new Set<Writers["parts"]>();
     const checked: CheckedNeed[] = [];
     for (const need of needs) {
       const writers = need.references.map((reference) => {
-        const found = this.#index.find(reference);
-        for (const writer of found.whole) dependsOn.add(writer.call);
-        // Many references may share the same parts.
-        for (const writer of seen.has(found.parts) ? [] : found.parts) dependsOn.add(writer.call);
-        seen.add(found.parts);
-        return found.whole.length + found.parts.length > 0 ? found : undefined;
+        const { whole, parts } = this.#writersOf(reference, index);
+        if (!isWritten) {
+          for (const writer of whole) dependsOn.add(writer.call);
+          // Many references may share the same parts.
+          for (const writer of seen.has(parts) ? [] : parts) dependsOn.add(writer.call);
+          seen.add(parts);
+        }
+        return whole.length + parts.length > 0 ? { whole, parts } : undefined;
       });
-      const lacking = await this.#lackingIn(need, writers);
+      const lacking = isWritten ? undefined : await this.#lackingIn(need, writers);
       if (lacking !== undefined) {
-        const message = `Nothing writes ${shown(need.source)}, and ${lacking} ${writeAdvice(need, this.#targets)}`;
+        const message = `Nothing writes ${shown(need.source)}, and ${lacking} Give the call that makes it an _outputPath.`;
         this.#find("no_producer", call, { at: need.at, message });
       }
       checked.push({ ...need, writers });
@@ -203,19 +203,12 @@ class Check {
     return { ...own, needs: checked, dependsOn };
   }
 
-  /**
-   * Dependencies for plans in written order. A reference without an earlier writer stays text and waits for
-   * nothing. A reference with a writer needs its result.
-   */
-  #earlier(needs: readonly Need[], index: number): readonly CheckedNeed[] {
-    return needs.map((need) => ({
-      ...need,
-      writers: need.references.map(({ name }) => {
-        const { whole, parts } = this.#index.find({ name, path: [] });
-        const before = [...whole, ...parts].filter(({ call }) => call < index);
-        return before.length === 0 ? undefined : { whole: before, parts: [] };
-      }),
-    }));
+  /** In written order, a reference without an earlier writer stays text and waits for nothing. */
+  #writersOf(reference: Reference, index: number): Writers {
+    const found = this.#index.find(reference);
+    if (this.#plan.order === "data") return found;
+    const isEarlier = ({ call }: Writer) => call < index;
+    return { whole: found.whole.filter(isEarlier), parts: found.parts.filter(isEarlier) };
   }
 
   /** Returns what the conversation lacks; undefined if the need can be met. */
@@ -342,22 +335,6 @@ const MAX_SOURCE_CHARS = 200;
 /** A reference as findings show it. */
 function shown(source: string): string {
   return characters.clip(source, MAX_SOURCE_CHARS);
-}
-
-/** Advice for a reference that no call writes: read a similar place, or let a call write this one. */
-function writeAdvice(
-  { source, references }: Pick<Need, "source" | "references">,
-  targets: readonly (saveTargets.SaveTarget | undefined)[],
-): string {
-  const places = targets.flatMap((target) => target?.places.map((place) => place.source) ?? []);
-  const near = nearest(source, new Set(places));
-  if (near.length > 0) return `Did you mean ${near.join(" or ")}?`;
-  const [{ name, path } = { name: STATE, path: [] }] = references;
-  // A variable is written whole, and the conversation's state by its keys.
-  const other = path.findIndex((segment) => !("key" in segment));
-  const keys = path.slice(0, other === -1 ? undefined : other);
-  const place = name + formatPath(name === STATE ? keys : []);
-  return `Give the call that makes it _outputPath "†${shown(place)}".`;
 }
 
 /**

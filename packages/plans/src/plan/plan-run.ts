@@ -141,7 +141,6 @@ export class PlanRun {
       for (const [index, call] of checked.calls.entries()) {
         const { status, gate } = this.#stateOf(index);
         if (status !== "waiting" || this.#running.has(index)) continue;
-        if (checked.plan.order === "written" && !this.#isNext(index)) break;
         // It waits for a person.
         if (gate !== undefined && this.#decisionOn(gate) === undefined) continue;
         const ready = this.#readinessOf(call);
@@ -154,12 +153,6 @@ export class PlanRun {
         }
       }
     }
-  }
-
-  /** In written order: true when all earlier calls have ended. */
-  #isNext(index: number): boolean {
-    const states = this.#options.checked.calls.slice(0, index).map((_, at) => this.#stateOf(at));
-    return states.every(({ status }) => status !== "waiting" && status !== "running");
   }
 
   #start(index: number, work: Promise<void>): void {

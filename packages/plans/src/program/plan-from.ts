@@ -1,4 +1,3 @@
-import type { JSONSchema7 } from "ai";
 import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import type { Finding } from "../plan/plan-format.ts";
@@ -6,7 +5,7 @@ import { RESERVED_NAMES } from "../plan/plan-record.ts";
 import { json, type Syntaxes, targets, type VariableStore } from "../../../../src/internal.ts";
 import { type StoredMessage, changedIn, saveTargets } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
-import { type Json, formatPath, parsePath } from "../../../../src/references.ts";
+import { type Json, parsePath } from "../../../../src/references.ts";
 import {
   type Slice,
   sliceCalls,
@@ -16,7 +15,6 @@ import {
   type PastStep,
   type SavedPlace,
 } from "./slice-calls.ts";
-import { MAY_HAVE_URL } from "../plan/json-plan.ts";
 
 /** What a plan is made from: `$report`, or the id of an answer. */
 export interface PlanSource {
@@ -64,10 +62,6 @@ export async function planFrom(
     const message = `No call made ${from}: it was given, so there is nothing to run again.`;
     throw new ByrefError("invalid_plan", message, { findings: [{ code: "bad_plan", message }] });
   }
-  if (slice.findings.length > 0) {
-    const [first] = slice.findings;
-    throw new ByrefError("invalid_plan", first?.message ?? "", { findings: slice.findings });
-  }
   const { schema, notes } = await inputSchemaOf(slice, values);
   const calls = slice.calls.map(({ id, tool, parameters, outputPath }) => ({
     _tool: tool,
@@ -92,20 +86,21 @@ async function inputSchemaOf(
     code: "kept_variable",
     message: `$${name} is too large, guarded or untrusted for an input: the plan reads the variable. Write other data to it before a run.`,
   }));
-  const properties: Record<string, JSONSchema7> = {};
-  const required: string[] = [];
+  if (inputs.length === 0) return { notes };
+  const properties: [string, Json][] = [];
   for (const input of inputs) {
     const value = await valueFor(input);
-    // JSON Schema is JSON.
-    const schema = { ...schemaOf(value), ...json.compact({ default: value }) } as JSONSchema7;
-    properties[input.key] = schema;
-    if (value === undefined) required.push(input.key);
+    properties.push([input.key, { ...schemaOf(value), ...json.compact({ default: value }) }]);
     const message = noteOn(input, value !== undefined);
     if (message !== undefined)
       notes.push({ code: "became_input", at: `input.${input.key}`, message });
   }
-  if (inputs.length === 0) return { notes };
-  const schema = { type: "object", properties, ...(required.length > 0 ? { required } : {}) };
+  const required = properties.flatMap(([key, schema]) => ("default" in Object(schema) ? [] : key));
+  const schema = {
+    type: "object",
+    properties: Object.fromEntries(properties),
+    ...(required.length > 0 ? { required } : {}),
+  };
   return { schema, notes };
 }
 
@@ -124,10 +119,11 @@ function noteOn({ key, name, why, typed }: SliceInput, hasDefault: boolean): str
 }
 
 /** Values as they were, for the inputs of a plan. */
-function pastValues({ outputs }: ConversationPast, store: VariableStore) {
+function pastValues({ steps }: ConversationPast, store: VariableStore) {
+  const calls = idsIn(steps);
   /** True if this call wrote the value; without a call, if it was given. */
   const isOf = ({ toolCallId = "" }: VariableInfo, call: string | undefined) =>
-    call === undefined ? !outputs.has(toolCallId) : toolCallId === call;
+    call === undefined ? !calls.has(toolCallId) : toolCallId === call;
   return {
     /** True if the value is there, and an input cannot hold it without losing its labels or its type. */
     staysVariable(name: string, call: string | undefined): boolean {
@@ -145,7 +141,7 @@ function pastValues({ outputs }: ConversationPast, store: VariableStore) {
         if (earlier === undefined) break;
         if (isOf(earlier.info, call) && isInputValue(earlier.info)) return earlier.read();
       }
-      return call === undefined ? undefined : shownValue(outputs.get(call), name);
+      return undefined;
     },
   };
 }
@@ -158,39 +154,26 @@ function isInputValue({ visibility, trusted, flags = [], type, bytes }: Variable
 
 const MAX_SAMPLES = 100;
 
-/** A schema that the value fits: its type, and the keys that all of its records have. */
-function schemaOf(value: Json | undefined, depth = 0): JSONSchema7 {
+/** A JSON Schema that the value fits: its type, and the keys that all of its records have. */
+function schemaOf(value: Json | undefined, depth = 0): json.JsonObject {
   if (value === undefined || value === null) return {};
   if (json.isJsonArray(value)) {
-    const items = value.slice(0, MAX_SAMPLES).map((one) => schemaOf(one, depth + 1));
-    const [first] = items;
-    const isSame = items.every(
-      (one) => json.canonicalJson(asJson(one)) === json.canonicalJson(asJson(first)),
-    );
-    return first !== undefined && isSame && items.length === value.length
-      ? { type: "array", items: first }
-      : { type: "array" };
+    const [first, ...others] = value.slice(0, MAX_SAMPLES).map((one) => schemaOf(one, depth + 1));
+    const text = json.canonicalJson(first ?? null);
+    const isSame = others.every((one) => json.canonicalJson(one) === text);
+    const isAll = first !== undefined && isSame && value.length <= MAX_SAMPLES;
+    return isAll ? { type: "array", items: first } : { type: "array" };
   }
-  if (!json.isJsonObject(value)) return { type: json.typeOfJson(value) as "string" };
-  const entries = Object.entries(value);
-  if (depth > 1 || entries.length === 0) return { type: "object" };
-  const properties = entries.map(([key, inner]) => [key, schemaOf(inner, depth + 1)]);
-  return {
-    type: "object",
-    properties: Object.fromEntries(properties),
-    required: entries.map(([key]) => key),
-  };
-}
-
-/** JSON Schema is JSON. */
-function asJson(schema: JSONSchema7 | undefined): Json {
-  return (schema ?? null) as Json;
+  if (!json.isJsonObject(value)) return { type: json.typeOfJson(value) };
+  const required = Object.keys(value);
+  if (depth > 1 || required.length === 0) return { type: "object" };
+  const properties = required.map((key) => [key, schemaOf(value[key], depth + 1)]);
+  return { type: "object", properties: Object.fromEntries(properties), required };
 }
 
 /** What happened in a conversation, as far as its messages and variables tell. */
 interface ConversationPast {
   readonly steps: readonly PastStep[];
-  readonly outputs: ReadonlyMap<string, Json>;
   /** Calls that a model wrote after it had seen untrusted content. */
   readonly tainted: ReadonlySet<string>;
   /** The answer that was asked for. */
@@ -204,7 +187,6 @@ function pastOf(
   answer?: string,
 ): ConversationPast {
   const steps: PastStep[] = [];
-  const outputs = new Map<string, Json>();
   const tainted = new Set<string>();
   const times: { readonly at: number; readonly createdAt: string }[] = [];
   let question = "";
@@ -219,7 +201,6 @@ function pastOf(
       const output = part.output as Json;
       const tool = part.type === "dynamic-tool" ? part.toolName : part.type.slice("tool-".length);
       const call = { id: part.toolCallId, tool, input };
-      outputs.set(call.id, output);
       if (message.tainted === true) tainted.add(call.id);
       steps.push({
         ...call,
@@ -234,7 +215,6 @@ function pastOf(
   }
   return {
     steps: withGiven(steps, times, store.list()),
-    outputs,
     tainted,
     ...json.compact({ answer: found }),
   };
@@ -311,44 +291,25 @@ function placesIn(written: Json | undefined): readonly SavedPlace[] {
   return saveTargets.saveTargetIn(written).places.map(({ name, path }) => ({ name, path }));
 }
 
+function idsIn(steps: readonly PastStep[]): ReadonlySet<string> {
+  return new Set(steps.flatMap((step) => ("id" in step ? step.id : [])));
+}
+
 /** Adds the writes of others to variables that calls write too, before the first message that came after them. */
 function withGiven(
   calls: readonly PastStep[],
   times: readonly { readonly at: number; readonly createdAt: string }[],
   infos: readonly VariableInfo[],
 ): readonly PastStep[] {
-  const ids = new Set(calls.flatMap((step) => ("id" in step ? step.id : [])));
+  const ids = idsIn(calls);
   const written = new Set(
     calls.flatMap((step) => ("saved" in step ? step.saved.map(({ name }) => name) : [])),
   );
-  const steps: (readonly PastStep[])[] = calls.map((step) => [step]);
-  const last: PastStep[] = [];
-  for (const { name, toolCallId = "", updatedAt } of infos) {
-    if (!written.has(name) || ids.has(toolCallId)) continue;
+  const given = infos.flatMap(({ name, toolCallId = "", updatedAt }) => {
+    if (!written.has(name) || ids.has(toolCallId)) return [];
     const { at = calls.length } = times.find(({ createdAt }) => createdAt > updatedAt) ?? {};
-    const before = steps[at];
-    if (before === undefined) last.push({ given: name });
-    else steps[at] = [{ given: name }, ...before];
-  }
-  return [...steps.flat(), ...last];
-}
-
-/** The value in a call's output, if it is shown there in full and is nobody else's. */
-function shownValue(output: Json | undefined, name: string): Json | undefined {
-  if (output === undefined || !json.isJsonObject(output)) return undefined;
-  const vars = output["vars"];
-  const all = [
-    output,
-    ...[output["returned"]].flatMap((one) => one ?? []),
-    ...(vars !== undefined && json.isJsonArray(vars) ? vars : []),
-  ];
-  const own = all.filter((one) => json.isJsonObject(one)).find((one) => one["$var"] === name);
-  if (own === undefined || "untrusted" in own || formatPath(placesOf(own)[0]?.path ?? []) !== "") {
-    return undefined;
-  }
-  const { value } = own;
-  // The output does not say who built a URL.
-  return MAY_HAVE_URL.test(JSON.stringify(value ?? null).replaceAll('":', '" '))
-    ? undefined
-    : value;
+    return { at, step: { given: name } };
+  });
+  const all = [...given, ...calls.map((step, at) => ({ at, step }))];
+  return all.toSorted((one, other) => one.at - other.at).map(({ step }) => step);
 }

@@ -1,5 +1,7 @@
-import type { Finding } from "../plan/plan-format.ts";
+import { ByrefError } from "../../../../src/errors.ts";
+import { MAY_HAVE_URL, writeAnswer } from "../plan/plan-format.ts";
 import {
+  characters,
   type Figure,
   figuresBeyond,
   figuresIn,
@@ -12,7 +14,6 @@ import {
 } from "../../../../src/internal.ts";
 import type { PlanCall } from "../../../../src/internal-tool.ts";
 import { formatPath, type Json, type Path, type Reference } from "../../../../src/references.ts";
-import { MAY_HAVE_URL, writeAnswer } from "../plan/json-plan.ts";
 
 /** A change of the conversation's variables, in the order in which they happened. */
 export type PastStep = PastCall | PastWrite;
@@ -78,13 +79,12 @@ export interface Slice {
   readonly variables: readonly string[];
   /** Ids of the past calls that are in it. */
   readonly past: readonly string[];
-  readonly findings: readonly Finding[];
 }
 
 /**
  * Returns the calls that led to a value or an answer, back to their sources, as calls of a plan. Pure. Each version of a
- * variable is a place of its own: `†state.orders`, then `†state.v2.orders`, so that its name stays the last key. Cost:
- * linear in the inputs.
+ * variable is a place of its own: `†state.orders`, then `†state.v2.orders`, so that its name stays the last key. Throws
+ * `invalid_plan` for a reference that cannot be written where it is. Cost: linear in the inputs.
  */
 export function sliceCalls(
   steps: readonly PastStep[],
@@ -98,10 +98,8 @@ export function sliceCalls(
 /** A value that a variable had for some time. */
 interface Version {
   readonly name: string;
-  /** The calls that wrote it or parts of it. None: it becomes an input. */
-  readonly writers: { readonly node: Node; readonly path: Path }[];
-  /** Paths at which it has been read. */
-  readonly reads: Path[];
+  /** The call that wrote it. Without one, it becomes an input. */
+  readonly writer?: Node;
   /** Of an input: the call that wrote it. */
   readonly call?: string;
   readonly why?: string;
@@ -136,17 +134,16 @@ class Past {
       steps.flatMap((step) => ("saved" in step ? step.saved.map(({ name }) => name) : [])),
     );
     for (const [index, step] of steps.entries()) {
-      if ("given" in step) this.#now.set(step.given, versionOf(step.given));
+      if ("given" in step) this.#now.set(step.given, { name: step.given });
       else this.#add(step, index);
     }
   }
 
   /** Adds the version that a reference reads now, if it names one. */
-  read(reads: Reads, { name, path }: Reference): void {
+  read(reads: Reads, { name }: Reference): void {
     if (!this.has(name)) return;
-    const version = this.#now.get(name) ?? versionOf(name);
+    const version = this.#now.get(name) ?? { name };
     this.#now.set(name, version);
-    version.reads.push(path);
     reads.set(name, version);
   }
 
@@ -168,7 +165,7 @@ class Past {
       const { unresolved } = call;
       if (isEscaped || unresolved?.includes(source) === true) return undefined;
       // What was read had this name, which may be deleted now.
-      if (unresolved !== undefined && !this.#now.has(name)) this.#now.set(name, versionOf(name));
+      if (unresolved !== undefined && !this.#now.has(name)) this.#now.set(name, { name });
       this.read(node.reads, reference);
       return undefined;
     };
@@ -183,37 +180,14 @@ class Past {
     );
     const isTyped = call.tool === "set_variable" && !parameters.hasReferences && !mayHaveUrl;
     for (const place of saved) {
-      const why = whyLeftOut(call, place) ?? this.#whyNoPart(place);
-      const { name, path } = place;
-      if (why !== undefined) this.#now.set(name, versionOf(name, { call: call.id, why }));
-      else if (isTyped && path.length === 0) {
-        const typed = parameters.value["value"] ?? null;
-        this.#now.set(name, versionOf(name, { call: call.id, typed }));
-      } else {
-        const isPart = path.length > 0 && this.#now.has(name);
-        const version = (isPart ? this.#now.get(name) : undefined) ?? versionOf(name);
-        version.writers.push({ node, path });
-        this.#now.set(name, version);
-      }
+      const { name } = place;
+      const why = whyLeftOut(call, place);
+      const typed = isTyped ? (parameters.value["value"] ?? null) : undefined;
+      const isInput = why !== undefined || typed !== undefined;
+      const about = isInput ? json.compact({ call: call.id, why, typed }) : { writer: node };
+      this.#now.set(name, { name, ...about });
     }
   }
-
-  /** Why a part cannot be written: what it is written into is not made of parts alone, or was read before. */
-  #whyNoPart({ name, path }: SavedPlace): string | undefined {
-    const version = this.#now.get(name);
-    if (path.length === 0 || version === undefined) return undefined;
-    const isMadeOfParts =
-      version.writers.length > 0 && version.writers.every((writer) => writer.path.length > 0);
-    const others = [...version.reads, ...version.writers.map((writer) => writer.path)];
-    if (isMadeOfParts && !others.some((other) => overlap(other, path))) return undefined;
-    return "a part was written into a value that was there";
-  }
-}
-
-const NONE = versionOf("");
-
-function versionOf(name: string, about: Pick<Version, "call" | "why" | "typed"> = {}): Version {
-  return { name, writers: [], reads: [], ...about };
 }
 
 function whyLeftOut(
@@ -223,12 +197,9 @@ function whyLeftOut(
   if (NOT_PLANNED.test(tool)) return `${tool} has no place in a plan`;
   if (!json.isJsonObject(input)) return "its input is no object";
   const { edits, name } = input;
-  if (isExtending(tool, input) && path.length > 0) return "set_variable added to a part";
-  if (tool === "edit_variable") {
-    if (edits === "undo") return "an edit was undone";
-    const target = targetOf(name);
-    if (path.length > 0 || (target?.path.length ?? 0) > 0) return "a part was edited";
-  }
+  if (tool === "edit_variable" && edits === "undo") return "an edit was undone";
+  const edited = tool === "edit_variable" ? targetOf(name) : undefined;
+  if (path.length > 0 || (edited?.path ?? []).length > 0) return "a part was written";
   const returns = saved.some((one) => one.isAssigned === undefined);
   if (isAssigned === true && returns) return "the code returned a value, and assigned this one";
   return undefined;
@@ -236,18 +207,6 @@ function whyLeftOut(
 
 function isExtending(tool: string, { mode }: Readonly<Record<string, Json>>): boolean {
   return tool === "set_variable" && (mode === "append" || mode === "merge");
-}
-
-function overlap(one: Path, other: Path): boolean {
-  const [short, long] = one.length < other.length ? [one, other] : [other, one];
-  // `[0:5]` and `[*]` may be any element.
-  return short.every((segment, at) => {
-    const next = long[at] ?? segment;
-    const isOne = "key" in segment || "index" in segment;
-    return (
-      !isOne || !("key" in next || "index" in next) || formatPath([segment]) === formatPath([next])
-    );
-  });
 }
 
 function targetOf(written: Json | undefined): Reference | undefined {
@@ -261,7 +220,6 @@ function targetOf(written: Json | undefined): Reference | undefined {
 interface Parameters {
   readonly value: Readonly<Record<string, Json>>;
   readonly hasReferences: boolean;
-  readonly unwritable: readonly string[];
 }
 
 /** Returns the input of a call as the parameters of a plan's call, without its place for the result. */
@@ -270,14 +228,12 @@ function parametersOf(
   placeOf: PlaceOf,
   { syntaxes }: SliceOptions,
 ): Parameters {
-  const unwritable: string[] = [];
   let hasReferences = false;
   const noting: PlaceOf = (reference, source, isEscaped) => {
     hasReferences = true;
     return placeOf(reference, source, isEscaped);
   };
-  const onUnwritable = (source: string) => unwritable.push(source);
-  const rewriting = { syntaxes, placeOf: noting, onUnwritable };
+  const rewriting = { syntaxes, placeOf: noting };
   const rewrite = (value: Json | undefined) => rewriteValue(value ?? null, rewriting);
   const named = (written: Json): Json => {
     const target = targetOf(written);
@@ -308,7 +264,7 @@ function parametersOf(
         return Object.fromEntries(Object.entries(own).map(([key, value]) => [key, rewrite(value)]));
     }
   };
-  return { value: parameters(), hasReferences, unwritable };
+  return { value: parameters(), hasReferences };
 }
 
 /** A reference; blanks; what SQL does not read, or reads as a text; a name, quoted or not; any other character. */
@@ -362,7 +318,6 @@ class Slicer {
   readonly #places = new Map<Version, Reference>();
   readonly #inputs: SliceInput[] = [];
   readonly #variables = new Set<string>();
-  readonly #findings: Finding[] = [];
   readonly #taken = new Set<string>();
 
   constructor(past: Past, options: SliceOptions) {
@@ -378,10 +333,15 @@ class Slicer {
       return undefined;
     };
     if ("name" in source) read({ name: source.name, path: [] }, "");
-    else this.#rewriteAnswer(source, read);
+    else
+      rewriteText(source.text, {
+        syntaxes: this.#options.syntaxes,
+        placeOf: read,
+        inCode: false,
+      });
     for (const version of reads.values()) this.#need(version);
     const nodes = [...this.#nodes].toSorted((one, other) => one.index - other.index);
-    for (const version of this.#versions) if (version.writers.length === 0) this.#addInput(version);
+    for (const version of this.#versions) if (version.writer === undefined) this.#addInput(version);
     for (const node of nodes) this.#place(node);
     const calls = nodes.map((node) => this.#callOf(node));
     if (!("name" in source)) calls.push(this.#answerCall(source, reads));
@@ -390,7 +350,6 @@ class Slicer {
       inputs: this.#inputs,
       variables: [...this.#variables],
       past: nodes.map(({ call }) => call.id),
-      findings: this.#findings,
     };
   }
 
@@ -399,10 +358,10 @@ class Slicer {
     for (let version = open.pop(); version !== undefined; version = open.pop()) {
       if (this.#versions.has(version)) continue;
       this.#versions.add(version);
-      for (const { node } of version.writers) {
-        this.#nodes.add(node);
-        open.push(...node.reads.values());
-      }
+      const { writer } = version;
+      if (writer === undefined) continue;
+      this.#nodes.add(writer);
+      open.push(...writer.reads.values());
     }
   }
 
@@ -419,57 +378,47 @@ class Slicer {
   }
 
   #inputKey(name: string): string {
-    let key = name;
-    for (let next = 2; this.#inputs.some((input) => input.key === key); next++)
-      key = `${name}_${next}`;
-    return key;
+    return freeName(name, (key) => this.#inputs.some((input) => input.key === key));
   }
 
   /** Gives places to the versions that a call writes. */
   #place(node: Node): void {
-    const versions = [...this.#versions].filter(({ writers }) =>
-      writers.some((writer) => writer.node === node),
-    );
     const group = node.isGroup ? this.#free("code") : undefined;
-    for (const version of versions) {
-      if (this.#places.has(version)) continue;
+    for (const version of this.#writtenBy(node)) {
       const { name } = version;
       const place = group === undefined ? this.#free(name) : below(group, [{ key: name }]);
       this.#places.set(version, place);
     }
   }
 
+  /** The versions that are needed of those that a call has written. */
+  #writtenBy(node: Node): readonly Version[] {
+    return [...this.#versions].filter(({ writer }) => writer === node);
+  }
+
   /** `state.orders`, then `state.v2.orders`. */
   #free(name: string): Reference {
     for (let next = 1; ; next++) {
-      const above = next === 1 ? [] : [{ key: `v${next}` }];
-      const place = { name: "state", path: [...above, { key: name }] };
-      const [text, first] = [formatPath(place.path), `in ${formatPath(above)}`];
-      const isInTheWay =
-        above.length === 0 ? this.#taken.has(`in ${text}`) : this.#taken.has(formatPath(above));
-      if (isInTheWay || this.#taken.has(text)) continue;
-      this.#taken.add(text).add(first);
-      return place;
+      const path = [...(next === 1 ? [] : [{ key: `v${next}` }]), { key: name }];
+      const text = formatPath(path);
+      const isTaken = (one: string) =>
+        one === text || one.startsWith(`${text}.`) || text.startsWith(`${one}.`);
+      if ([...this.#taken].some(isTaken)) continue;
+      this.#taken.add(text);
+      return { name: "state", path };
     }
   }
 
   #callOf(node: Node): PlanCall {
     const { call } = node;
-    const own = [...this.#versions].filter(({ writers }) =>
-      writers.some((one) => one.node === node),
-    );
-    const written = call.saved.flatMap(({ name, path }) => {
-      const place = this.#places.get(own.find((version) => version.name === name) ?? NONE);
-      return place === undefined ? [] : [below(place, path)];
-    });
-    const [first] = written;
-    const places = node.isGroup && first !== undefined ? [above(first)] : written;
+    const places = this.#writtenBy(node).flatMap((version) => this.#places.get(version) ?? []);
+    const [first] = places;
+    const written = node.isGroup && first !== undefined ? [above(first)] : places;
     const id = this.#idFor(node);
     const placeOf: PlaceOf = (reference, _, isEscaped = false) =>
       this.#placeIn(node.reads, reference, isEscaped);
-    const { value, unwritable } = parametersOf(call, placeOf, this.#options);
-    this.#addUnwritable(id, unwritable);
-    const outputPath = places.map(referenceTo).join(" && ");
+    const { value } = parametersOf(call, placeOf, this.#options);
+    const outputPath = written.map(referenceTo).join(" && ");
     return { id, tool: call.tool, parameters: value, outputPath };
   }
 
@@ -481,51 +430,34 @@ class Slicer {
   }
 
   #idFor({ call }: Node): string {
-    const name = call.saved[0]?.name ?? call.tool;
-    let id = name;
-    for (let next = 2; this.#taken.has(`id ${id}`); next++) id = `${name}_${next}`;
+    const id = freeName(call.saved[0]?.name ?? call.tool, (one) => this.#taken.has(`id ${one}`));
     this.#taken.add(`id ${id}`);
     return id;
   }
 
-  #answerCall(source: PastAnswer, reads: Reads): PlanCall {
-    const unwritable: string[] = [];
-    const text = this.#rewriteAnswer(
-      source,
-      (reference, written, isEscaped = false) =>
-        isEscaped || source.placed.has(written)
-          ? this.#placeIn(reads, reference, isEscaped)
-          : undefined,
-      unwritable,
-    );
+  #answerCall({ text: written, placed, question }: PastAnswer, reads: Reads): PlanCall {
+    const text = rewriteText(written, {
+      syntaxes: this.#options.syntaxes,
+      placeOf: (reference, source, isEscaped = false) =>
+        isEscaped || placed.has(source) ? this.#placeIn(reads, reference, isEscaped) : undefined,
+      inCode: false,
+      figuresIn: (text, covered) =>
+        figuresBeyond(figuresIn(text, covered), question).map((figure) => {
+          const key = this.#inputKey("figure");
+          this.#inputs.push({ key, typed: figure.text });
+          return { ...figure, place: { name: "input", path: [{ key }] } };
+        }),
+    });
     const id = this.#taken.has("id answer") ? "the_answer" : "answer";
-    this.#addUnwritable(id, unwritable);
     const outputPath = referenceTo(this.#free("answer"));
     return { id, tool: writeAnswer.name, parameters: { text }, outputPath };
   }
+}
 
-  #rewriteAnswer({ text, question }: PastAnswer, placeOf: PlaceOf, unwritable?: string[]): string {
-    const figuresOf = (written: string, covered: readonly Omit<Figure, "text">[]) =>
-      figuresBeyond(figuresIn(written, covered), question).map((figure) => {
-        const key = this.#inputKey("figure");
-        this.#inputs.push({ key, typed: figure.text });
-        return { ...figure, place: { name: "input", path: [{ key }] } };
-      });
-    return rewriteText(text, {
-      syntaxes: this.#options.syntaxes,
-      placeOf,
-      inCode: false,
-      onUnwritable: (reference) => unwritable?.push(reference),
-      ...(unwritable === undefined ? {} : { figuresIn: figuresOf }),
-    });
-  }
-
-  #addUnwritable(call: string, sources: readonly string[]): void {
-    for (const source of sources) {
-      const message = `${source} cannot be written here: put a space behind the reference, and propose the plan with it.`;
-      this.#findings.push({ code: "bad_reference", call, message });
-    }
-  }
+function freeName(name: string, isTaken: (name: string) => boolean): string {
+  let free = name;
+  for (let next = 2; isTaken(free); next++) free = `${name}_${next}`;
+  return free;
 }
 
 function above({ name, path }: Reference): Reference {
@@ -546,8 +478,6 @@ interface Rewriting {
   readonly inCode?: boolean;
   /** Returns ranges of the text that are replaced too, given those of its references. */
   readonly figuresIn?: (text: string, covered: readonly Range[]) => readonly PlacedFigure[];
-  /** Called for a reference that cannot be written where it is. */
-  readonly onUnwritable: (source: string) => void;
 }
 
 interface PlacedFigure extends Figure {
@@ -578,26 +508,29 @@ function rewriteText(text: string, rewriting: Rewriting): string {
   const found = replacementsIn(text, rewriting);
   const figures = rewriting.figuresIn?.(text, found) ?? [];
   const all = [...found, ...figures.map(({ start, end, place }) => ({ start, end, by: place }))];
-  // From the end, because the text after a reference decides how it is written.
+  all.sort((one, other) => one.start - other.start);
   const pieces: string[] = [];
-  let next = "";
-  const add = (piece: string) => {
-    pieces.push(piece);
-    next = (piece.slice(0, LOOKAHEAD_CHARS) + next).slice(0, LOOKAHEAD_CHARS);
-  };
-  let from = text.length;
-  for (const { start, end, by } of all.toSorted((one, other) => other.start - one.start)) {
-    add(text.slice(end, from));
-    add(typeof by === "string" ? by : referenceBefore(by, next));
-    if (typeof by !== "string" && !isFirstIn(next, by)) {
-      rewriting.onUnwritable(text.slice(start, end));
-    }
-    from = start;
+  let from = 0;
+  for (const [index, { start, end, by }] of all.entries()) {
+    const next = all[index + 1]?.start ?? text.length;
+    const rest = text.slice(end, Math.min(next, end + LOOKAHEAD_CHARS));
+    const written = typeof by === "string" ? by : referenceBefore(by, rest);
+    if (typeof by !== "string" && !isFirstIn(written + rest, by))
+      throw unwritable(text.slice(start, end));
+    pieces.push(text.slice(from, start), written);
+    from = end;
   }
-  const whole = text.slice(0, from) + pieces.toReversed().join("");
+  const whole = pieces.join("") + text.slice(from);
   const wasJoined = rewriting.syntaxes.includes("dagger") && isJoined(text);
-  if (isJoined(whole) && !wasJoined) rewriting.onUnwritable(text);
+  if (isJoined(whole) && !wasJoined) throw unwritable(text);
   return whole;
+}
+
+function unwritable(source: string): ByrefError {
+  const message = `${characters.clip(source, 80)} cannot be written here: put a space behind the reference, and propose the plan with it.`;
+  return new ByrefError("invalid_plan", message, {
+    findings: [{ code: "bad_reference", message }],
+  });
 }
 
 function replacementsIn(

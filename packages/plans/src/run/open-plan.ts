@@ -2,8 +2,7 @@ import type { ToolSet } from "ai";
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
 import { checkPlan, type CheckedPlan } from "../plan/check-plan.ts";
-import { type Finding, Findings, dayAt, type PlanFormat } from "../plan/plan-format.ts";
-import { jsonCall } from "../plan/json-plan.ts";
+import { type Finding, Findings, dayAt, type PlanFormat, jsonCall } from "../plan/plan-format.ts";
 import { inputFindings } from "../plan/plan-input.ts";
 import { type PlanRecord, type RunRecord, RESERVED_NAMES, STATE } from "../plan/plan-record.ts";
 import type { Lookup } from "../../../../src/references.ts";
@@ -20,7 +19,7 @@ import {
   toolboxes,
   turnAgents,
 } from "../../../../src/internal-tool.ts";
-import { encoding, needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
+import { encoding, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 
 export interface OpenedPlan {
@@ -93,11 +92,13 @@ export function invalidPlan(all: Findings): ByrefError {
 const MAX_SAID_FINDINGS = 3;
 
 /** The conversation's variables that a plan's calls refer to or read. */
-function needsOf({ plan, inherits }: CheckedPlan, read: readonly string[]): readonly string[] {
+function needsOf(
+  { plan, calls, inherits }: CheckedPlan,
+  read: readonly string[],
+): readonly string[] {
   const own = new Set([...RESERVED_NAMES, ...plan.runNames]);
-  const referred = plan.calls
-    .flatMap(({ parameters }) => needsIn(parameters, plan.syntaxes))
-    .flatMap(({ references }) => references)
+  const referred = calls
+    .flatMap(({ needs }) => needs.flatMap(({ references }) => references))
     .filter((reference) => !own.has(reference.name) || inherits(reference))
     .map(({ name }) => name);
   return [...new Set([...referred, ...read.filter((name) => !own.has(name))])];
@@ -137,7 +138,6 @@ export async function toolsOf(
   run?: ToolsRun,
 ): Promise<PlanTools> {
   const planFormat = planFormatOf(planFormats, plan.format);
-  const { isAlone = false } = planFormat.own ?? {};
   const { syntaxes, order, remakes = false } = plan;
   const wrap: wraps.WrapOptions = {
     ...turnAgents.wrapOptionsFor({ ...agent, outputPath: false }),
@@ -161,21 +161,19 @@ export async function toolsOf(
     today: dayAt(run === undefined ? 0 : Date.parse(run.createdAt)),
     files,
   };
-  const own = planFormat.own?.tools(resources) ?? [];
+  const own = remakes ? [] : (planFormat.tools?.(resources) ?? []);
   const plain = Object.fromEntries(own.map(({ name, inputSchema }) => [name, { inputSchema }]));
   const wrapped = await toolCalls.wrapTools(run === undefined ? [] : own, wrap);
   const about = { toolNames: Object.keys(toolbox.plain), hasFiles: files !== undefined };
   const effectsOf = (name: string) => toolbox.effectsOf(name);
   return {
-    plain: isAlone ? plain : { ...plain, ...toolbox.plain },
+    plain: { ...toolbox.plain, ...plain },
     findings: planFormat.findings?.(plan, about) ?? [],
-    // An agent's tool takes precedence over a tool of the format.
-    get: (name) => (isAlone ? undefined : toolbox.get(name)) ?? wrapped.get(name),
+    get: (name) => wrapped.get(name) ?? toolbox.get(name),
     effectsOf(call) {
-      const { tool } = call;
-      if (!isAlone && toolbox.get(tool) !== undefined) return effectsOf(tool);
-      const ownEffects = own.find(({ name }) => name === tool)?.effects ?? "none";
-      return planFormat.effectsOf?.(call, effectsOf) ?? ownEffects;
+      const ownTool = own.find(({ name }) => name === call.tool);
+      if (ownTool === undefined) return effectsOf(call.tool);
+      return planFormat.effectsOf?.(call, effectsOf) ?? ownTool.effects ?? "none";
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import { codeTool } from "../../../code/src/code-tool.ts";
 import type { CodeOptions } from "../../../../src/turn/toolbox.ts";
@@ -5,14 +6,21 @@ import { evaluatingSandbox } from "../../../../test/support/evaluating-sandbox.t
 import type { Json } from "../../../../src/value/json.ts";
 import { json } from "../../../../test/support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
-import { payingPlanner, planning, runOf } from "../../../../test/support/planning.ts";
+import {
+  payingPlanner,
+  planning,
+  planTools,
+  runOf,
+  variable,
+} from "../../../../test/support/planning.ts";
 import type { Step } from "../../../testing/src/testing.ts";
-import { planView } from "../../src/http/plan-schemas.ts";
+import { planView } from "../../src/http/plan-view.ts";
 import { total } from "./program-runs.ts";
 
 const ROOT = "/conversations/c/plans";
 const { tools: paying, policy } = payingPlanner();
-const tools = { ...paying, total };
+// An agent's own tool of this name is not the one of programs.
+const tools = { ...paying, total, write_answer: planTools()["fail"] } as ToolSet;
 const call = (name: string, input: object) => ({ tool: name, input });
 
 const steps: readonly Step[] = [
@@ -77,8 +85,7 @@ describe("a plan made from a conversation", () => {
       expect(plan.findings).toMatchObject([{ code: "kept_variable" }]);
       expect(plan.input).toBeUndefined();
       expect((await runOf(own, plan.id)).status).toBe("done");
-      const info = await own.call("GET", "/conversations/c/variables/state/info");
-      expect(await info.json()).toMatchObject({ visibility: "sealed" });
+      expect(await variable(own, "state/info")).toMatchObject({ visibility: "sealed" });
     }, "?visibility=sealed"));
 
   it.each(["$report", "answer"])("is tainted if the model that wrote %s was", (from) => {
@@ -115,6 +122,17 @@ describe("a plan made from a conversation", () => {
       expect((await runOf(own, plan.id)).state).toMatchObject({ report: 10 });
       const other = { input: { sales: [{ sum: 1 }] } };
       expect((await runOf(own, plan.id, other)).state).toMatchObject({ report: 4 });
+    });
+  });
+
+  it("has inputs of any name", () => {
+    const copy = call("echo", { value: "$__proto__", _outputPath: "$report" });
+    const options = planning(tools, { agent: { outputPath: true }, steps: [copy, "Done."] });
+    return withRuntime(options, async (own) => {
+      await own.call("PUT", "/conversations/c/variables/__proto__", json([4]));
+      await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
+      const plan = await madeFrom(own, "$report");
+      expect((await runOf(own, plan.id)).state).toEqual({ report: [4] });
     });
   });
 

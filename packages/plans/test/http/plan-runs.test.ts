@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
@@ -15,11 +17,11 @@ import {
   variable,
   streamed,
 } from "../../../../test/support/planning.ts";
-import { runView } from "../../src/http/plan-schemas.ts";
+import { runView } from "../../src/http/plan-view.ts";
 import * as limits from "../../../../src/limits.ts";
 import { slow } from "../../../../test/support/slow.ts";
 import type { Json } from "../../../../src/value/json.ts";
-import { workflows, workflowTools } from "../../../../test/support/workflow-cases.ts";
+import { workflowTools } from "../../../../test/support/workflow-cases.ts";
 
 const ROOT = "/conversations/c/plans";
 const STATE = "/conversations/c/variables/state";
@@ -74,7 +76,7 @@ describe("the state of earlier plans", () => {
         return findings.map(({ message }) => message);
       };
       const missing = "Nothing writes †state.user.age, and the conversation";
-      const advice = 'Give the call that makes it _outputPath "†state.user.age".';
+      const advice = "Give the call that makes it an _outputPath.";
       expect(await messages("†state.user.age")).toEqual([`${missing} has no state. ${advice}`]);
       await own.call("PUT", STATE, json({ user: { name: "Ada", id: 1 } }));
       expect(await messages("†state.user.age")).toEqual([
@@ -166,35 +168,28 @@ describe("how a run ends", () => {
     });
   });
 
-  it("a run whose plan is cancelled while it waits for its turn does not begin", () =>
-    withRuntime(planning(planTools()), async (own) => {
-      const id = await approved(own, gated);
-      const { context } = own.conversation().parts;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      void context.enqueue(() => promise);
-      const init = json({}, { accept: "application/json" });
-      const running = own.call("POST", `${ROOT}/${id}/run`, init);
-      await vi.waitUntil(() => !context.queue.isLast);
-      await own.call("POST", `${ROOT}/${id}/cancel`);
-      resolve();
-      await problemIn(await running, "plan_not_approved");
-      expect(await planOf(own, id)).toMatchObject({ status: "cancelled", runs: [] });
-    }));
-
-  it("a run whose plan is cancelled while it is prepared does not begin", () =>
-    withRuntime(planning(), async (own) => {
-      const id = await approved(own, gated);
-      const { store } = own.conversation().parts.context;
-      const prepare = store.prepare.bind(store);
-      store.prepare = async (write) => {
-        await own.call("POST", `${ROOT}/${id}/cancel`);
-        return prepare(write);
-      };
-      const init = json({}, { accept: "application/json" });
-      const response = await own.call("POST", `${ROOT}/${id}/run`, init);
-      await problemIn(response, "plan_not_approved");
-      expect(await planOf(own, id)).toMatchObject({ status: "cancelled", runs: [] });
-    }));
+  it.each(["while it waits for its turn", "while it is prepared"])(
+    "a run whose plan is cancelled %s does not begin",
+    (when) =>
+      withRuntime(planning(), async (own) => {
+        const id = await approved(own, gated);
+        const { context } = own.conversation().parts;
+        const { store } = context;
+        const cancel = () => own.call("POST", `${ROOT}/${id}/cancel`);
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const prepare = store.prepare.bind(store);
+        if (when === "while it is prepared")
+          store.prepare = async (write) => (await cancel(), prepare(write));
+        else void context.enqueue(() => promise);
+        const init = json({}, { accept: "application/json" });
+        const running = own.call("POST", `${ROOT}/${id}/run`, init);
+        await vi.waitUntil(() => !context.queue.isLast);
+        if (when !== "while it is prepared") await cancel();
+        resolve();
+        await problemIn(await running, "plan_not_approved");
+        expect(await planOf(own, id)).toMatchObject({ status: "cancelled", runs: [] });
+      }),
+  );
 
   it("what an agent does that it calls is in the events of the run, once", () => {
     const steps = [{ tool: "echo", input: { value: 1 } }, "Done."];
@@ -232,8 +227,7 @@ describe("how a run ends", () => {
         ]);
         await runOf(own, id);
         if (waits) await (await decide(own, "legal", { approved: true })).text();
-        const response = await own.call("GET", "/conversations/c/variables/e/info");
-        expect(await response.json()).toMatchObject({ trusted: true });
+        expect(await variable(own, "e/info")).toMatchObject({ trusted: true });
       });
     },
   );
@@ -295,8 +289,7 @@ describe("a secret in a plan", () => {
         expect(statusesOf(run)).toEqual({ s: "failed", ...done });
         expect(run.state).toEqual({ one: 1, two: 1, three: 1 });
       }
-      const info = await own.call("GET", `${CONVERSATION}/variables/state/info`);
-      expect(await info.json()).toMatchObject({ version: 2, visibility: "model" });
+      expect(await variable(own, "state/info")).toMatchObject({ version: 2, visibility: "model" });
     }));
 });
 
@@ -392,21 +385,16 @@ async function outputsOf(own: OwnRuntime, id: string, input: Json = {}): Promise
   return outputs;
 }
 
-it.each(workflows())(
-  "the outputs of $name of the specification are equal in JSON, in text and in the stream",
-  ({ type, text, saved, runs }) =>
-    withRuntime(planning(workflowTools), async (own) => {
-      for (const [name, value] of Object.entries(saved)) {
-        await own.call("PUT", `/conversations/c/variables/${name}`, json(value));
-      }
-      const id = await proposed(own, type, text);
-      for (const { input, outputs } of runs) {
-        const { calls } = await planOf(own, id);
-        const found = await outputsOf(own, id, input);
-        expect(calls.map(({ _id }) => found[_id])).toEqual(outputs);
-      }
-    }),
-);
+const summary = join(import.meta.dirname, "../../../../test/cases/workflows/summary.xml");
+
+it("the outputs of a workflow are equal in JSON, in text and in the stream", () =>
+  withRuntime(planning(workflowTools), async (own) => {
+    const id = await proposed(own, "application/xml", readFileSync(summary, "utf8"));
+    const [experience, skills] = ["my professional experience", "my skills"];
+    const prompt = `Create a professional summary combining:\nExperience: ${experience}\nSkills: ${skills}`;
+    const outputs = [experience, skills, prompt, `# ${prompt}`, { path: "/tmp/summary.md" }];
+    expect(Object.values(await outputsOf(own, id))).toEqual(outputs);
+  }));
 
 const give = (value: Json) => tool({ inputSchema: z.object({}), execute: () => value });
 
@@ -507,8 +495,7 @@ describe("a guarded output", () => {
         derived: { $var: "plan_derived", visibility: "secret" },
         loose: { $var: "plan_loose", visibility: "sealed" },
       });
-      const info = await own.call("GET", "/conversations/c/variables/plan_derived/info");
-      expect(await info.json()).toMatchObject({ visibility: "secret" });
+      expect(await variable(own, "plan_derived/info")).toMatchObject({ visibility: "secret" });
       expect(await variable(own, "plan_derived")).toBe(403);
     }));
 
@@ -520,7 +507,6 @@ describe("a guarded output", () => {
       ]);
       const { calls } = await runOf(own, id);
       expect(calls[0]?.output).toEqual({ $var: "plan_in", visibility: "sealed" });
-      const info = await own.call("GET", "/conversations/c/variables/plan_in/info");
-      expect(await info.json()).toMatchObject({ visibility: "sealed" });
+      expect(await variable(own, "plan_in/info")).toMatchObject({ visibility: "sealed" });
     }));
 });

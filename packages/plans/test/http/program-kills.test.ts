@@ -245,29 +245,6 @@ async function killedAt(dies: number, spend: SpendLimits = {}, next?: RuntimeOpt
   return { runtime, options, done, end };
 }
 
-it.each([1, 2, 3])(
-  "a run that is killed in call %i goes on in its conversation, and its tenant learns its end",
-  async (dies) => {
-    vi.useFakeTimers({ shouldAdvanceTime: true });
-    const { runtime, done } = await killedAt(dies);
-    // Nobody asks: the alarm of the tenant's object does.
-    await vi.advanceTimersByTimeAsync(2 * MINUTE_MS);
-    runtime.directoryNamed().tick();
-    const status = () => {
-      const [row] = runtime.directoryNamed().sql.all(`SELECT status FROM program_run`);
-      return row?.["status"];
-    };
-    await vi.waitUntil(() => status() === "done", { timeout: 5_000 });
-    expect(done).toEqual([1, 2, 3]);
-    const [run, ...others] = await runsOf(runtime);
-    expect(others).toEqual([]);
-    const { state, conversation } = await look(runtime, "p", run?.id);
-    expect(state).toEqual({ n1: 1, n2: 2, n3: 3 });
-    const events = await runtime.ask("GET", `/conversations/${conversation}/events`);
-    expect(await events.text()).toContain('"run.recovered"');
-  },
-);
-
 it.each([
   [2, "failed", [1, 2]],
   [3, "done", [1, 2, 3]],

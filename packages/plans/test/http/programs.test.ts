@@ -89,16 +89,18 @@ describe("a program", () => {
     expect((await ran(runtime, "p", keyed({}))).state).toEqual({ out: 1 });
     await runtime.ask("DELETE", "/programs/p");
     await kept(runtime, "p", echo("†input.value"));
-    expect((await ran(runtime, "p", keyed({ value: 2 }))).state).toEqual({ out: 2 });
+    expect((await ran(runtime, "p", keyed({ value: 2, a: 1 }))).state).toEqual({ out: 2 });
+    // A client that sends it again may order its keys otherwise.
+    expect((await ran(runtime, "p", keyed({ a: 1, value: 2 }))).state).toEqual({ out: 2 });
     await kept(runtime, "p", echo(3));
-    const old = json({ input: { value: 2 }, version: 2 }, { "idempotency-key": "k" });
+    const old = json({ input: { value: 2, a: 1 }, version: 2 }, { "idempotency-key": "k" });
     await problemIn(await runtime.ask("POST", "/programs/p/runs", old), "idempotency_mismatch");
     // Newer runs have taken its place in the history: agentruntimecontrolprotocol/swift-sdk#72.
     runtime.directoryNamed().sql.run(`DELETE FROM program_run`);
     const other = await runtime.ask("POST", "/programs/p/runs", keyed({ value: 3 }));
     await problemIn(other, "idempotency_mismatch");
     runtime.directoryNamed().sql.run(`DELETE FROM program_run`);
-    expect((await ran(runtime, "p", keyed({ value: 2 }))).state).toEqual({ out: 2 });
+    expect((await ran(runtime, "p", keyed({ a: 1, value: 2 }))).state).toEqual({ out: 2 });
   });
 
   it("needs approval for each run; the list shows it after the decision", async () => {

@@ -6,7 +6,7 @@ import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
 import { decide, payingPlanner, planning, variable } from "../../../../test/support/planning.ts";
 import type { Step } from "../../../testing/src/testing.ts";
-import { recomputation, runView } from "../../src/http/plan-schemas.ts";
+import { recomputation, runView } from "../../src/http/plan-view.ts";
 
 afterEach(() => vi.useRealTimers());
 
@@ -137,6 +137,17 @@ describe("a recompute", () => {
       expect(await info(own, "more")).toMatchObject({ version: 2 });
     }));
 });
+
+it("a recompute leaves what a call of a plan made, whose references are written otherwise", () =>
+  withRuntime(planning(), async (own) => {
+    await put(own, "x", 1);
+    const calls = [{ _tool: "echo", value: { of: "†x" }, _outputPath: "†copy" }];
+    await (await own.call("POST", `${at}/plans?run=true`, json({ calls }))).text();
+    await put(own, "x", 2);
+    const left = [{ name: "copy", reason: expect.stringContaining("run the plan again") }];
+    expect(await (await recompute(own, { run: true })).json()).toEqual({ calls: [], left });
+    expect(await variable(own, "copy")).toEqual({ of: 1 });
+  }));
 
 it("a recompute that is killed goes on, and repeats no call that was done", async () => {
   vi.useFakeTimers({ shouldAdvanceTime: true });

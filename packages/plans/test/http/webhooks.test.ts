@@ -182,6 +182,11 @@ const asTwo =
   (method: string, path: string, init: RequestInit = {}): Attack[1] =>
   ({ runtime }) =>
     runtime.ask(method, path, { ...init, headers: { ...init.headers, "x-tenant": "two" } });
+/** A request without a key. */
+const asNobody =
+  (method: string, path: string, init?: RequestInit): Attack[1] =>
+  ({ runtime }) =>
+    runtime.ask(method, path, init);
 /** A good request at another address. */
 const at =
   (pathOf: (world: World) => string): Attack[1] =>
@@ -245,42 +250,33 @@ const unsigned: readonly Attack[] = [
   ],
 ];
 
+const q = json({ conversation: "c", from: "$x" });
+const claimed = { headers: { "x-byref-identity": forged } };
+
 const elsewhere: readonly (readonly [...Attack, ErrorCode])[] = [
   ["a GET of the address", ({ runtime, path }) => runtime.ask("GET", path), "unauthorized"],
-  [
-    "a schedule of another tenant's program",
-    asTwo("PUT", "/programs/own/schedules/s", weekly),
+  ["scheduling without a key", asNobody("PUT", "/programs/p/schedules/s", weekly), "unauthorized"],
+  ["reading without a key", asNobody("GET", "/programs/p"), "unauthorized"],
+  ["another tenant's conversation", asTwo("PUT", "/programs/q", q), "conversation_not_found"],
+  ["a forged identity", asTwo("PUT", "/programs/own/webhooks/w", claimed), "not_found"],
+  ...(
+    [
+      ["PUT", "/schedules/s", weekly],
+      ["PUT", "/webhooks/w"],
+      ["DELETE", "/webhooks/w"],
+      ["DELETE", "/schedules/s"],
+      ["GET", ""],
+      ["POST", "/runs", json({})],
+      ["GET", "/runs"],
+      ["GET", "/runs/r1"],
+      ["POST", "/runs/r1/retry"],
+      ["DELETE", ""],
+    ] as const
+  ).map(([method, path, init]): [...Attack, ErrorCode] => [
+    `${method} ${path} of another tenant's program`,
+    asTwo(method, `/programs/own${path}`, init),
     "not_found",
-  ],
-  ["a webhook of another tenant's program", asTwo("PUT", "/programs/own/webhooks/w"), "not_found"],
-  ["deleting another tenant's webhook", asTwo("DELETE", "/programs/own/webhooks/w"), "not_found"],
-  ["deleting another tenant's schedule", asTwo("DELETE", "/programs/own/schedules/s"), "not_found"],
-  ["reading another tenant's program", asTwo("GET", "/programs/own"), "not_found"],
-  ["running another tenant's program", asTwo("POST", "/programs/own/runs", json({})), "not_found"],
-  ["listing another tenant's runs", asTwo("GET", "/programs/own/runs"), "not_found"],
-  ["reading another tenant's run", asTwo("GET", "/programs/own/runs/r1"), "not_found"],
-  ["retrying another tenant's run", asTwo("POST", "/programs/own/runs/r1/retry"), "not_found"],
-  ["deleting another tenant's program", asTwo("DELETE", "/programs/own"), "not_found"],
-  [
-    "making a program of another tenant's conversation",
-    asTwo("PUT", "/programs/q", json({ conversation: "c", from: "$x" })),
-    "conversation_not_found",
-  ],
-  [
-    "a forged identity",
-    asTwo("PUT", "/programs/own/webhooks/w", { headers: { "x-byref-identity": forged } }),
-    "not_found",
-  ],
-  [
-    "a schedule without a key",
-    ({ runtime }) => runtime.ask("PUT", "/programs/p/schedules/s", weekly),
-    "unauthorized",
-  ],
-  [
-    "the list of webhooks without a key",
-    ({ runtime }) => runtime.ask("GET", "/programs/p"),
-    "unauthorized",
-  ],
+  ]),
 ];
 
 describe("an attack", () => {

@@ -7,7 +7,7 @@ import { json } from "../../../../test/support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
 import { planning, runOf } from "../../../../test/support/planning.ts";
 import { finish, type Step, text, toolCall } from "../../../testing/src/testing.ts";
-import { planView, recomputation, runView } from "../../src/http/plan-schemas.ts";
+import { planView, recomputation, runView } from "../../src/http/plan-view.ts";
 import { sampled, samples } from "../../../../test/support/slow.ts";
 
 const any = z.any() as z.ZodType<Json>;
