@@ -1,20 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { PlanView, RunView } from "../../packages/plans/src/http/plan-view.ts";
-import { callsIn, gatesOf, inputFields, markOfCall, markOfPlan } from "../src/plans/call-state.tsx";
+import type { RunView } from "../../packages/plans/src/http/plan-view.ts";
+import { gatesOf, inputFields, markOfCall, markOfPlan } from "../src/plans/call-state.tsx";
 
 const call = (id: string, more = {}) =>
   ({ _id: id, _tool: "echo", status: "waiting", ...more }) as const;
-const plan = (more = {}) =>
-  ({
-    status: "running",
-    format: "json",
-    calls: [
-      { ...call("a"), after: [], input: "†input.x" },
-      { ...call("b"), after: ["a"], input: 1, _outputPath: "†state.b" },
-    ],
-    runs: [],
-    ...more,
-  }) as unknown as PlanView;
 const run = (id: string, more = {}) =>
   ({ id, status: "waiting", input: null, state: {}, calls: [], createdAt: "", ...more }) as RunView;
 
@@ -39,17 +28,6 @@ describe("the summary of a plan", () => {
       ["pay", "r2", 1],
     ]);
   });
-});
-
-const afterIn = (format: string) =>
-  callsIn(plan({ format, calls: [0, 1, 2].map((n) => ({ ...call(`c${n}`), after: ["c0"] })) })).map(
-    ({ after }) => after,
-  );
-
-it("the order of a plan's calls follows the data, or the written order for a workflow or a template", () => {
-  expect(afterIn("json")).toEqual([["c0"], ["c0"], ["c0"]]);
-  expect(afterIn("template")).toEqual([[], ["c0"], ["c1"]]);
-  expect(afterIn("capability-xml")).toEqual([[], ["c0"], ["c1"]]);
 });
 
 it("the input of a run has the fields that the calls read, in any syntax", () => {

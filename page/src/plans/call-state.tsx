@@ -66,14 +66,11 @@ export function gatesOf(runs: readonly RunView[]): readonly Gate[] {
 
 /** Returns the plan's calls with their state in a run. */
 export function callsIn(
-  plan: { readonly format: string; readonly calls: readonly PlannedCall[] },
+  plan: { readonly calls: readonly PlannedCall[] },
   run?: RunView,
 ): readonly PlannedCall[] {
-  return plan.calls.map(({ _id, _tool, _outputPath, input, after: data }, index) => {
+  return plan.calls.map(({ _id, _tool, _outputPath, input, after }) => {
     const state = run?.calls.find((other) => other._id === _id);
-    // Calls of JSON plans depend on data. Other formats run in written order.
-    const before = plan.calls.slice(Math.max(0, index - 1), index).map((call) => call._id);
-    const after = plan.format === "json" ? data : before;
     const path = _outputPath === undefined ? {} : { _outputPath };
     return { _id, _tool, status: "waiting" as const, ...state, ...path, after, input };
   });

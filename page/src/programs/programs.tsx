@@ -121,13 +121,13 @@ function indented(value: Json | undefined): string {
 
 /** The steps of a program with their inputs as they are written, and what was replaced in them. */
 function ProgramSteps({ program }: { readonly program: Program }) {
-  const { calls, findings, format, plan } = program;
+  const { calls, findings, plan } = program;
   const { calls: written = [], message } = plan as { calls?: readonly Json[]; message?: string };
   const all = calls.map((call, index) => ({ ...call, input: written[index] ?? null }));
   return (
     <>
       <Findings findings={findings} label="Notes" />
-      {message ?? <Steps calls={callsIn({ calls: all, format })} />}
+      {message ?? <Steps calls={callsIn({ calls: all })} />}
     </>
   );
 }
