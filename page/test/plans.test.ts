@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { RunView } from "../../packages/plans/src/http/plan-view.ts";
 import { gatesOf, inputFields, markOfCall, markOfPlan } from "../src/plans/call-state.tsx";
 
@@ -7,27 +7,25 @@ const call = (id: string, more = {}) =>
 const run = (id: string, more = {}) =>
   ({ id, status: "waiting", input: null, state: {}, calls: [], createdAt: "", ...more }) as RunView;
 
-describe("the summary of a plan", () => {
-  it("asks the person if a call waits at a gate", () => {
-    expect(markOfCall(call("a", { gate: "legal", status: "done" }))).toBe("done");
-    expect(markOfPlan({ status: "running", calls: [call("a", { gate: "g" })] })).toBe("asks");
-    expect(markOfPlan({ status: "done", calls: [call("a", { gate: "g" })] })).toBe("done");
-  });
+it("a plan asks the person if a call waits at a gate", () => {
+  expect(markOfCall(call("a", { gate: "legal", status: "done" }))).toBe("done");
+  expect(markOfPlan({ status: "running", calls: [call("a", { gate: "g" })] })).toBe("asks");
+  expect(markOfPlan({ status: "done", calls: [call("a", { gate: "g" })] })).toBe("done");
+});
 
-  it("has one question for all calls of a run that wait at the same gate", () => {
-    const waiting = [call("a", { gate: "legal" }), call("b", { gate: "legal" }), call("c")];
-    const gates = gatesOf([
-      run("old", { status: "done", calls: waiting }),
-      run("r1", { calls: waiting }),
-      run("r2", {
-        calls: [call("a", { gate: "pay" }), call("b", { gate: "legal", status: "done" })],
-      }),
-    ]);
-    expect(gates.map(({ name, run, calls }) => [name, run, calls.length])).toEqual([
-      ["legal", "r1", 2],
-      ["pay", "r2", 1],
-    ]);
-  });
+it("a plan has one question for all calls of a run that wait at the same gate", () => {
+  const waiting = [call("a", { gate: "legal" }), call("b", { gate: "legal" }), call("c")];
+  const gates = gatesOf([
+    run("old", { status: "done", calls: waiting }),
+    run("r1", { calls: waiting }),
+    run("r2", {
+      calls: [call("a", { gate: "pay" }), call("b", { gate: "legal", status: "done" })],
+    }),
+  ]);
+  expect(gates.map(({ name, run, calls }) => [name, run, calls.length])).toEqual([
+    ["legal", "r1", 2],
+    ["pay", "r2", 1],
+  ]);
 });
 
 it("the input of a run has the fields that the calls read, in any syntax", () => {
