@@ -20,7 +20,8 @@ type OwnFields = Pick<Entry, "run" | "inputDigest">;
 /**
  * What is needed to find, name, order and evict the variables of a conversation, in memory: entries, tombstones and
  * used numbers. Each is loaded from the rows when it is first used, and again after a rollback. Changes are written
- * to the rows at once; times of reads are not, until `touch`. Call methods that change something in a transaction.
+ * to the rows at once; times of reads are not, until `touch`, and a rollback forgets them, as the end of the process
+ * does. Call methods that change something in a transaction.
  */
 export class VariableIndex {
   readonly #rows: Rows;
@@ -30,8 +31,6 @@ export class VariableIndex {
   #lastAccessMs = 0;
   /** The newest seq of all writes, including rolled back ones. */
   #newestSeq = 0;
-  /** The entries before a rollback, which does not undo reads. */
-  #forgotten: ReadonlyMap<string, Entry> | undefined;
   #tombstones: Map<string, Tombstone> | undefined;
   /** The highest number used for each base, and those that the rows have: of names that were removed. */
   #numbers: { readonly used: Map<string, number>; readonly saved: Map<string, number> } | undefined;
@@ -196,7 +195,6 @@ export class VariableIndex {
 
   /** Call it after a rollback. */
   forget(): void {
-    this.#forgotten = this.#entries ?? this.#forgotten;
     this.#entries = undefined;
     this.#tombstones = undefined;
     this.#numbers = undefined;
@@ -211,12 +209,7 @@ export class VariableIndex {
     this.#entries = new Map();
     this.#bytes = 0;
     this.#lastAccessMs = 0;
-    for (const entry of entries) {
-      const { seq, accessedAtMs } = this.#forgotten?.get(entry.name) ?? entry;
-      const isRead = seq === entry.seq && accessedAtMs > entry.accessedAtMs;
-      this.#add(isRead ? { ...entry, accessedAtMs } : entry);
-    }
-    this.#forgotten = undefined;
+    for (const entry of entries) this.#add(entry);
     return this.#entries;
   }
 
