@@ -28,7 +28,6 @@ export class VariableIndex {
   /** By name, oldest first. */
   #entries: Map<string, Entry> | undefined;
   #bytes = 0;
-  #lastAccessMs = 0;
   /** The newest seq of all writes, including rolled back ones. */
   #newestSeq = 0;
   #tombstones: Map<string, Tombstone> | undefined;
@@ -52,11 +51,6 @@ export class VariableIndex {
   get bytes(): number {
     this.#load();
     return this.#bytes;
-  }
-
-  /** Time of the last read or write of any variable; undefined without variables. Does not decrease when one is deleted. */
-  get lastAccessMs(): number | undefined {
-    return this.#load().size === 0 ? undefined : this.#lastAccessMs;
   }
 
   get(name: string): Entry | undefined {
@@ -104,7 +98,6 @@ export class VariableIndex {
   access(entry: Entry, nowMs: number): Entry {
     const after = { ...entry, accessedAtMs: nowMs };
     this.#load().set(entry.name, after);
-    this.#lastAccessMs = Math.max(this.#lastAccessMs, nowMs);
     return after;
   }
 
@@ -208,7 +201,6 @@ export class VariableIndex {
     const entries = this.#rows.entries();
     this.#entries = new Map();
     this.#bytes = 0;
-    this.#lastAccessMs = 0;
     for (const entry of entries) this.#add(entry);
     return this.#entries;
   }
@@ -238,7 +230,6 @@ export class VariableIndex {
     this.#stale = undefined;
     this.#bytes += entry.bytes;
     this.#newestSeq = Math.max(this.#newestSeq, entry.seq);
-    this.#lastAccessMs = Math.max(this.#lastAccessMs, entry.accessedAtMs);
   }
 
   #drop(name: string): void {

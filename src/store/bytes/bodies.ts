@@ -22,8 +22,8 @@ export class Bodies {
   readonly #newId: () => string;
   /** Ids of garbage bodies that are being written or about to be committed. */
   readonly #kept = new Set<string>();
-  /** Number of readers of each body, which may become garbage meanwhile. */
-  readonly #readers = new Map<string, number>();
+  /** The bodies that are being read, which may become garbage meanwhile: one for each reader. */
+  readonly #readers = new Set<Pick<StoredBody, "id">>();
 
   constructor(rows: Rows, bucket: Bucket | undefined, newId: () => string) {
     this.#rows = rows;
@@ -121,13 +121,9 @@ export class Bodies {
   /** Protects the body from the sweep until the returned function is called. */
   hold(body: Body): () => void {
     if (!isStored(body)) return () => undefined;
-    const { id } = body;
-    this.#readers.set(id, (this.#readers.get(id) ?? 0) + 1);
-    let isHeld = true;
-    return () => {
-      if (isHeld) this.#endRead(id);
-      isHeld = false;
-    };
+    const reader = { id: body.id };
+    this.#readers.add(reader);
+    return () => void this.#readers.delete(reader);
   }
 
   /**
@@ -164,13 +160,7 @@ export class Bodies {
   }
 
   #isInUse({ id }: StoredBody): boolean {
-    return this.#kept.has(id) || this.#readers.has(id);
-  }
-
-  #endRead(id: string): void {
-    const others = (this.#readers.get(id) ?? 0) - 1;
-    if (others > 0) this.#readers.set(id, others);
-    else this.#readers.delete(id);
+    return this.#kept.has(id) || [...this.#readers].some((reader) => reader.id === id);
   }
 
   #requireBucket(): Bucket {
