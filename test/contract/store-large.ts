@@ -3,7 +3,6 @@ import type { Json } from "../../src/value/json.ts";
 import {
   arrayOfBytes,
   encode,
-  objectOfBytes,
   plainTextOfBytes,
   streamed,
   textOfBytes,
@@ -27,30 +26,7 @@ export function storeLarge(at: Testing): void {
   describe("large writes", () => largeWrites(at));
 }
 
-const sizes = [64 * KIB - 1, 64 * KIB, 64 * KIB + 1, MIB, MIB + 1, 8 * MIB, 8 * MIB + 1];
-
-const makers: Readonly<Record<string, (bytes: number) => Json>> = {
-  array: arrayOfBytes,
-  object: objectOfBytes,
-  string: textOfBytes,
-};
-
 function locations(at: Testing): void {
-  it.each(Object.keys(makers))("stores an %s of any size in its location", async (type) => {
-    for (const bytes of type === "array" ? [...sizes, 16 * MIB] : sizes) {
-      const value = makers[type]?.(bytes) ?? null;
-      const info = await at.store.save({ name: "v", value });
-      const kept = { type, bytes, location: placeOf(at, bytes), count: countOf(value) };
-      expect(info).toMatchObject(kept);
-      if (bytes < MIB) expect(info.chars).toBe(charsOf(value));
-      at.store.forget();
-      expect(at.store.info("v")).toEqual(info);
-      expect(isSame(await at.store.read("v"), value)).toBe(true);
-      expect(at.store.bytes()).toBe(bytes);
-    }
-    await at.ground.expectClean(at.store);
-  });
-
   it("keeps a text over 16 MiB, but reads it only in parts", async () => {
     const value = textOfBytes(16 * MIB + 1);
     const info = await at.store.save({ name: "v", value });
@@ -83,57 +59,10 @@ function locations(at: Testing): void {
       });
     }
   });
-
-  it.each([0, 1, 64 * KIB, 64 * KIB + 1, MIB + 1, 8 * MIB, 8 * MIB + 1])(
-    "keeps %i bytes with their media type",
-    async (size) => {
-      const bytes = pseudoRandom(size);
-      const content = await at.store.receive(streamed([bytes]).stream, "image/png");
-      const info = await at.store.save({ name: "v", value: content, tool: "camera" });
-      const location = size <= 64 * KIB ? "row" : at.kind.hasBucket ? "r2" : "chunks";
-      const said = { type: "bytes", shape: "bytes", mediaType: "image/png", location };
-      expect(info).toMatchObject({ ...said, bytes: size, count: size, chars: size });
-      expect(info.preview).toBe(`image/png, ${size} bytes`);
-      at.store.forget();
-      expect(at.store.info("v")).toEqual(info);
-      await expectFailure(() => at.store.read("v"), "bad_value");
-      await expectFailure(() => at.store.readPath("v", [{ index: 0 }]), "bad_value");
-      const read = await bytesOf(at.store, "v");
-      expect(Buffer.compare(read, bytes)).toBe(0);
-      // A reader that changes its bytes does not change the value.
-      read.fill(7);
-      expect(Buffer.compare(await bytesOf(at.store, "v"), bytes)).toBe(0);
-      await at.ground.expectClean(at.store);
-    },
-  );
-}
-
-function placeOf(at: Testing, bytes: number): string {
-  if (bytes <= 64 * KIB) return "row";
-  return bytes > 8 * MIB && at.kind.hasBucket ? "r2" : "chunks";
-}
-
-function charsOf(value: Json): number {
-  return typeof value === "string" ? value.length : JSON.stringify(value).length;
-}
-
-function countOf(value: Json): number {
-  if (typeof value === "string") return Array.from(value).length;
-  return value === null || typeof value !== "object" ? 1 : Object.keys(value).length;
 }
 
 async function expectTooLarge(work: () => unknown): Promise<void> {
   await expectFailure(work, withCode("limit_exceeded"));
-}
-
-function pseudoRandom(size: number): Uint8Array {
-  const bytes = new Uint8Array(size);
-  let state = size + 1;
-  for (let index = 0; index < size; index++) {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    bytes[index] = state >>> 24;
-  }
-  return bytes;
 }
 
 /** An open value stays as it is until it is closed. */
@@ -149,29 +78,6 @@ function openValues(at: Testing): void {
     if (opened === undefined) throw new Error("It is not there.");
     return opened;
   };
-
-  it.each(at.sizes)("return any range of %i bytes", async (size) => {
-    const bytes = await save(size);
-    const opened = open();
-    expect(opened.info).toEqual(at.store.info("v"));
-    const chunk = Math.min(MIB, size - 1);
-    const ranges = [
-      [0, 0],
-      [0, 1],
-      [0, size],
-      [size - 1, size],
-      [size, size],
-      [chunk - 1, chunk + 1],
-      [chunk, chunk],
-      [Math.floor(size / 3), Math.floor(size / 2)],
-    ] as const;
-    for (const [from, to] of ranges) {
-      const read = await opened.read(from, to);
-      expect(Buffer.compare(read, bytes.subarray(from, to))).toBe(0);
-    }
-    opened.close();
-    await at.ground.expectClean(at.store);
-  });
 
   const ways: Readonly<Record<string, () => unknown>> = {
     replaced: () => at.store.save({ name: "v", value: plainTextOfBytes(9 * MIB + 5) }),
@@ -229,41 +135,6 @@ function largeWrites(at: Testing): void {
 }
 
 function extensions(at: Testing): void {
-  it.each(at.sizes)("extends a value of %i bytes", async (size) => {
-    const text = textOfBytes(size);
-    const array = arrayOfBytes(size) as Json[];
-    const object = objectOfBytes(size);
-    const cases: readonly (readonly [Json, Omit<Write, "name">, Json])[] = [
-      [text, { value: "é!", mode: "append" }, `${text}é!`],
-      [array, { value: { new: true }, mode: "append" }, [...array, { new: true }]],
-      [array, { value: [1, [2]], mode: "append" }, [...array, 1, [2]]],
-      [array, { value: "last", path: [{ index: -1 }] }, [...array.slice(0, -1), "last"]],
-      [
-        object,
-        { value: { last: 1, new: { a: 1 } }, mode: "merge" },
-        { ...object, last: 1, new: { a: 1 } },
-      ],
-      [object, { value: 5, path: [{ key: "a" }, { key: "b" }] }, { ...object, a: { b: 5 } }],
-      [
-        object,
-        { value: "!", path: [{ key: "last" }], mode: "append" },
-        { ...object, last: `${String(object["last"])}!` },
-      ],
-    ];
-    // Megabytes in the bucket are slow, so half of the cases must do.
-    const chosen = cases.filter((_, index) => size < 8 * MIB || index % 2 === 1);
-    for (const [before, write, after] of chosen) {
-      const { version } = await at.store.save({ name: "v", value: before });
-      at.store.forget();
-      const info = await at.store.save({ name: "v", ...write });
-      expect(info.version).toBe(version + 1);
-      at.store.forget();
-      expect(at.store.info("v")).toEqual(info);
-      expect(isSame(await at.store.read("v"), after)).toBe(true);
-      await at.ground.expectClean(at.store);
-    }
-  });
-
   it.each(at.kind.hasBucket ? [120_000] : [10, 5_000])(
     "extends %i records received as NDJSON",
     async (count) => {
@@ -346,13 +217,6 @@ function halves(at: Testing): void {
     await at.ground.expectClean(at.store);
     at.store.forget();
     expect((await at.store.read("v")) === value).toBe(true);
-  });
-
-  it.each(at.sizes)("a discarded write of %i bytes leaves nothing", async (size) => {
-    const prepared = await at.store.prepare({ name: "v", value: plainTextOfBytes(size) });
-    prepared.discard();
-    expect(at.store.count()).toBe(0);
-    await at.ground.expectClean(at.store);
   });
 
   it.each(at.sizes)(

@@ -3,20 +3,12 @@ import { describe, expect, it } from "vitest";
 import { storeLarge } from "./store-large.ts";
 import { onEveryKind, sampledKinds, type Testing } from "./store-testing.ts";
 import type { Write } from "../../src/store/variable-store.ts";
-import { streamed, encode, recordsText, arrayOfBytes } from "./store-content.ts";
+import { streamed, encode, recordsText } from "./store-content.ts";
 import { expectFailure, facts, MIB, MINUTE_MS, isSame, KIB } from "./store-fixture.ts";
-import { namesOf, START_MS } from "./variable-store-fixture.ts";
+import { namesOf } from "./variable-store-fixture.ts";
 import { type Json, parsedJson } from "../../src/value/json.ts";
 import type { Path } from "../../src/value/path.ts";
 import type { Change, VariableInfo } from "../../src/store/variable.ts";
-
-/** What is evicted for lack of room, after disuse, or at the end of a run. */
-function storeQuota(at: Testing): void {
-  describe("a quota", () => quota(at));
-  describe("an insufficient quota", () => refusals(at));
-  describe("idle variables", () => idleVariables(at));
-  describe("pages", () => pages(at));
-}
 
 /** Saves texts of this many bytes, one minute apart. */
 async function saveEach(
@@ -110,27 +102,6 @@ function refusals(at: Testing): void {
   });
 }
 
-function idleVariables(at: Testing): void {
-  it("keep their access times after a rollback or a forget", async () => {
-    const HOUR_MS = 60 * MINUTE_MS;
-    at.fresh({ idleMs: 24 * HOUR_MS, quotaBytes: 100 });
-    await at.store.save({ name: "a", value: "x".repeat(60), pinned: true });
-    await at.store.save({ name: "b", value: "x".repeat(10) });
-    at.ground.nowMs = START_MS + 20 * HOUR_MS;
-    await at.store.read("b");
-    const before = facts(at.store);
-    const write = { name: "c", value: "x".repeat(50) };
-    await expectFailure(() => at.store.save(write), expect.any(Error));
-    expect(facts(at.store)).toEqual(before);
-    at.store.forget();
-    expect(facts(at.store)).toEqual(before);
-    at.store.flushAccess();
-    at.ground.nowMs = START_MS + 30 * HOUR_MS;
-    if (at.kind.hasSql) at.fresh({ idleMs: 24 * HOUR_MS });
-    expect([at.store.evictDue(at.ground.nowMs, 9), names(at)]).toEqual([[], "ab"]);
-  });
-}
-
 function pages(at: Testing): void {
   const after = (next: number | undefined) => (next === undefined ? {} : { after: next });
 
@@ -144,17 +115,6 @@ function pages(at: Testing): void {
     const rest = at.store.page({ limit: 100, ...after(next) });
     expect(namesOf([...variables, ...rest.variables]).join("")).toBe("jihgfdcbajnew");
     expect(rest.next).toBeUndefined();
-  });
-
-  it("end with the newest, even if the newest were deleted and the store woke up", async () => {
-    await at.store.saveAll([..."abc"].map((name) => ({ name, value: 1 })));
-    const { next } = at.store.page({ limit: 2 });
-    at.store.delete("b");
-    at.store.delete("c");
-    at.ground.nowMs += 1;
-    at.fresh();
-    await at.store.save({ name: "new", value: 1 });
-    expect(namesOf(at.store.page({ limit: 2, ...after(next) }).variables)).toEqual(["new"]);
   });
 
   it("and lists leave out long inputs", async () => {
@@ -172,11 +132,6 @@ function pages(at: Testing): void {
 const NDJSON = "application/x-ndjson";
 /** A span has about 256 KiB. A slice may need parts of two spans, and a chunk row is always read whole. */
 const FEW_BYTES = 2 * MIB + 600 * KIB;
-
-/** A part of a large value is read without the rest, and equals that part of the whole value. */
-function storeParts(at: Testing): void {
-  describe("loading a part", () => loading(at));
-}
 
 function loading(at: Testing): void {
   /** Returns the bytes of values that the work loads; 0 where they are not counted. */
@@ -447,13 +402,6 @@ function versions(at: Testing): void {
   });
 }
 
-/** What is visible of a variable to whom, and which observers are notified. */
-function storeGuards(at: Testing): void {
-  describe("secrets", () => secrets(at));
-  describe("the guards of a variable", () => guards(at));
-  describe("observers", () => observers(at));
-}
-
 const SECRET = "s3cret-é-value";
 
 function secrets(at: Testing): void {
@@ -628,30 +576,6 @@ function observers(at: Testing): void {
     (await at.store.prepare({ name: "a", value: 1 })).discard();
     expect(told()).toEqual([]);
   });
-
-  it("receive the variable's info, and the tombstone of an eviction", async () => {
-    const { changes } = watched();
-    const saved = await at.store.save({
-      name: "a",
-      value: ["value"],
-      tool: "t",
-      input: { a: 1 },
-      ttlMs: 5,
-    });
-    const updated = at.store.update("a", { description: "d" });
-    at.ground.nowMs += 5;
-    const [tombstone] = at.store.evictDue(at.ground.nowMs, 1);
-    await at.store.save({ name: "b", value: arrayOfBytes(at.sizes[1] ?? 0) });
-    const [b] = at.store.list();
-    at.store.delete("b");
-    expect(changes).toEqual([
-      { kind: "saved", info: saved },
-      { kind: "updated", info: updated },
-      { kind: "evicted", info: updated, tombstone },
-      { kind: "saved", info: b },
-      { kind: "deleted", info: b },
-    ]);
-  });
 }
 
 /** Values that are made of versions of others, and whether those are current. */
@@ -749,9 +673,13 @@ function staleness(at: Testing): void {
 
 onEveryKind((at) => {
   storeLarge(at);
-  describe("guards", () => storeGuards(at));
-  describe("parts", () => storeParts(at));
-  describe("eviction", () => storeQuota(at));
+  describe("secrets", () => secrets(at));
+  describe("the guards of a variable", () => guards(at));
+  describe("observers", () => observers(at));
+  describe("loading a part", () => loading(at));
+  describe("a quota", () => quota(at));
+  describe("an insufficient quota", () => refusals(at));
+  describe("pages", () => pages(at));
   describe("earlier versions", () => versions(at));
   describe("values that are made of others", () => staleness(at));
 }, sampledKinds);
