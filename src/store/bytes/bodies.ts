@@ -22,6 +22,8 @@ export class Bodies {
   readonly #newId: () => string;
   /** Ids of garbage bodies that are being written or about to be committed. */
   readonly #kept = new Set<string>();
+  /** Ids of garbage bodies that are being deleted from the bucket, or may be after a failure. They cannot be saved. */
+  readonly #swept = new Set<string>();
   /** The bodies that are being read, which may become garbage meanwhile: one for each reader. */
   readonly #readers = new Set<Pick<StoredBody, "id">>();
 
@@ -81,7 +83,7 @@ export class Bodies {
 
   /** Removes the body from the garbage. Throws `bad_value` if another row refers to it, or if it was swept. */
   #claim(body: StoredBody): void {
-    if (this.#rows.garbage.get({ id: body.id }) === undefined) {
+    if (this.#swept.has(body.id) || this.#rows.garbage.get({ id: body.id }) === undefined) {
       const message = "A streamed value can be saved once, and soon; send it again.";
       throw new ByrefError("bad_value", message);
     }
@@ -148,6 +150,7 @@ export class Bodies {
     const inBucket = bodies.filter(({ location }) => location === "r2");
     if (inBucket.length > 0) {
       const { blobs, prefix } = this.#requireBucket();
+      for (const { id } of inBucket) this.#swept.add(id);
       await blobs.delete(inBucket.map(({ id }) => prefix + id));
     }
     this.#rows.transaction(() => {
@@ -156,6 +159,7 @@ export class Bodies {
         this.#rows.garbage.remove({ id });
       }
     });
+    for (const { id } of inBucket) this.#swept.delete(id);
     return !this.hasGarbage();
   }
 
