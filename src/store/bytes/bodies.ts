@@ -22,7 +22,7 @@ export class Bodies {
   readonly #newId: () => string;
   /** Ids of garbage bodies that are being written or about to be committed. */
   readonly #kept = new Set<string>();
-  /** Ids of garbage bodies that are being deleted from the bucket, or may be after a failure. They cannot be saved. */
+  /** Ids of garbage bodies that are being deleted, or may be after a failure. They cannot be saved. */
   readonly #swept = new Set<string>();
   /** The bodies that are being read, which may become garbage meanwhile: one for each reader. */
   readonly #readers = new Set<Pick<StoredBody, "id">>();
@@ -150,7 +150,7 @@ export class Bodies {
     const inBucket = bodies.filter(({ location }) => location === "r2");
     if (inBucket.length > 0) {
       const { blobs, prefix } = this.#requireBucket();
-      for (const { id } of inBucket) this.#swept.add(id);
+      for (const { id } of bodies) this.#swept.add(id);
       await blobs.delete(inBucket.map(({ id }) => prefix + id));
     }
     this.#rows.transaction(() => {
@@ -159,7 +159,7 @@ export class Bodies {
         this.#rows.garbage.remove({ id });
       }
     });
-    for (const { id } of inBucket) this.#swept.delete(id);
+    for (const { id } of bodies) this.#swept.delete(id);
     return !this.hasGarbage();
   }
 
