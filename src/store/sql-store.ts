@@ -109,23 +109,18 @@ export class SqlRows implements Rows {
     });
   }
 
-  change(info: VariableInfo): void {
-    const columns = columnsOf(info, ({ isChangeable }) => isChangeable === true);
+  change({ name, accessedAtMs }: Entry, info?: VariableInfo): void {
+    const changed = info && columnsOf(info, ({ isChangeable }) => isChangeable === true);
+    const columns = { ...changed, accessed_at: accessedAtMs };
     this.#sql.run(
       `UPDATE variable SET ${Object.keys(columns).join(" = ?, ")} = ? WHERE name = ?`,
       ...Object.values(columns),
-      info.name,
+      name,
     );
   }
 
   remove(name: string): void {
     this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
-  }
-
-  touch(entries: readonly Entry[]): void {
-    for (const { name, accessedAtMs } of entries) {
-      this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, accessedAtMs, name);
-    }
   }
 
   numbers(): Readonly<Record<string, number>> {

@@ -88,10 +88,8 @@ export class VariableIndex {
   change(info: VariableInfo): void {
     const entry = this.get(info.name);
     if (entry === undefined) return;
-    const changed = { ...entry, pinned: info.pinned, ...expiryIn(info) };
-    this.#load().set(info.name, changed);
     this.#listed.delete(info.name);
-    this.#rows.change(info, changed);
+    this.#write({ ...entry, pinned: info.pinned, ...expiryIn(info) }, info);
   }
 
   /** Records an access in memory and returns the changed entry. */
@@ -103,9 +101,12 @@ export class VariableIndex {
 
   /** Writes access times to the rows. */
   touch(entries: readonly Entry[]): void {
-    const touched = entries.map((entry) => ({ ...entry, writtenAccessMs: entry.accessedAtMs }));
-    for (const entry of touched) this.#load().set(entry.name, entry);
-    this.#rows.touch(touched);
+    for (const entry of entries) this.#write(entry);
+  }
+
+  #write(entry: Entry, info?: VariableInfo): void {
+    this.#load().set(entry.name, { ...entry, writtenAccessMs: entry.accessedAtMs });
+    this.#rows.change(entry, info);
   }
 
   /** Returns the current metadata of a variable. */
@@ -117,11 +118,8 @@ export class VariableIndex {
 
   /** Returns current metadata without long inputs, because many of them would not fit into one response. */
   listed(entries: readonly Entry[]): readonly VariableInfo[] {
-    const infos = new Map<string, VariableInfo>();
-    for (const { name } of entries) {
-      const info = this.#listed.get(name);
-      if (info !== undefined) infos.set(name, info);
-    }
+    const kept = entries.flatMap(({ name }) => this.#listed.get(name) ?? []);
+    const infos = new Map(kept.map((info) => [info.name, info]));
     const missing = entries.flatMap(({ name }) => (infos.has(name) ? [] : name));
     const read = missing.length === 0 ? [] : this.#rows.listed(missing);
     for (const info of read) {

@@ -319,9 +319,7 @@ interface AskingUser {
 /** How often the access time of a constantly read variable is written within its idle time. */
 const ACCESS_STEPS = 24;
 
-/** Converts a caller's count to a whole number that SQLite accepts, at least 0. */
+/** Converts a caller's count to a whole number, at least 0. */
 function wholeCount(count: number): number {
-  return Math.min(Math.max(Math.floor(count), 0), MAX_COUNT);
+  return Math.max(Math.floor(count), 0);
 }
-
-const MAX_COUNT = 1_000_000_000;
