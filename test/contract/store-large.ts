@@ -6,7 +6,6 @@ import {
   plainTextOfBytes,
   streamed,
   textOfBytes,
-  recordsText,
   cutAt,
   textPattern,
   textPieces,
@@ -23,7 +22,9 @@ export function storeLarge(at: Testing): void {
   describe("where values are stored", () => locations(at));
   describe("streams", () => streams(at));
   describe("values read as bytes", () => openValues(at));
-  describe("large writes", () => largeWrites(at));
+  describe("writes at the same time", () => races(at));
+  describe("writes in two steps", () => halves(at));
+  describe("several writes", () => batches(at));
 }
 
 function locations(at: Testing): void {
@@ -124,42 +125,6 @@ function openValues(at: Testing): void {
     expect(await at.store.read("v")).toBe("new");
     await at.ground.expectClean(at.store);
   });
-}
-
-/** Writes that extend existing values, races between writes, writes in two steps, and several at once. */
-function largeWrites(at: Testing): void {
-  extensions(at);
-  races(at);
-  halves(at);
-  batches(at);
-}
-
-function extensions(at: Testing): void {
-  it.each(at.kind.hasBucket ? [120_000] : [10, 5_000])(
-    "extends %i records received as NDJSON",
-    async (count) => {
-      const records = Array.from({ length: count }, (_, id) => ({ id, text: "é".repeat(20) }));
-      const { stream } = streamed([encode(recordsText(records))]);
-      const content = await at.store.receive(stream, "application/x-ndjson");
-      await at.store.save({ name: "v", value: content });
-      const info = await at.store.save({ name: "v", value: { id: -1 }, mode: "append" });
-      expect(info).toMatchObject({ version: 2, count: count + 1 });
-      await at.store.save({ name: "v", value: "é", path: [{ index: 0 }, { key: "id" }] });
-      at.store.forget();
-      expect(await at.store.readPath("v", [{ from: -1 }])).toEqual({
-        found: true,
-        value: [{ id: -1 }],
-      });
-      expect(await at.store.readPath("v", [{ index: 0 }, { key: "id" }])).toEqual({
-        found: true,
-        value: "é",
-      });
-      expect(await at.store.readPath("v", [{ index: count - 1 }, { key: "text" }])).toMatchObject({
-        found: true,
-      });
-      await at.ground.expectClean(at.store);
-    },
-  );
 }
 
 function races(at: Testing): void {
@@ -320,7 +285,6 @@ function batches(at: Testing): void {
 }
 
 const TYPES = ["text/plain", "application/x-ndjson", "application/json", "image/png"];
-const NDJSON = "application/x-ndjson";
 const JSON_TYPE = "application/json";
 const FAILURE = new Error("The line is dead.");
 
@@ -414,41 +378,6 @@ function streams(at: Testing): void {
       await expectNothing();
     },
   );
-
-  it.each([
-    ["text/plain", "bad_value"],
-    [NDJSON, "bad_json"],
-    [JSON_TYPE, "bad_json"],
-  ])("refuse invalid UTF-8, early or late: %s", async (mediaType, code) => {
-    const good = Array.from({ length: 900 }, () => encode('"é😀"\n'.repeat(1_000)));
-    const wrong = [[Uint8Array.of(0xff, 0x0a)], [...good, Uint8Array.of(0xed, 0xa0, 0x80, 0x0a)]];
-    for (const pieces of wrong) {
-      await expectFailure(() => receive(pieces, mediaType), code);
-      await expectNothing();
-    }
-  });
-
-  it("name the record with invalid JSON", async () => {
-    const lines = Array.from(
-      { length: 120_000 },
-      (_, id) => `{"id": ${id}, "text": "${"x".repeat(70)}"}\n`,
-    );
-    for (const index of [0, 5, 119_999]) {
-      const body = lines.with(index, "\n{oops\n").join("");
-      const { stream, wasCancelled } = streamed(
-        cutAt(encode(body), [100_000, 4_000_000, body.length - 40]),
-      );
-      const details = { record: index + 1, line: index + 2 };
-      await expectFailure(
-        () => at.store.receive(stream, NDJSON),
-        expect.objectContaining({ code: "bad_json", details }),
-      );
-      expect(wasCancelled()).toBe(true);
-      await expectNothing();
-    }
-    await expectFailure(() => receive([encode('{"a": ')], "application/json"), "bad_json");
-    await expectNothing();
-  });
 
   it("are not swept while they arrive, but swept after a restart if they are never saved", async () => {
     const store = at.store;

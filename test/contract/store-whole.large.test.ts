@@ -28,21 +28,6 @@ function names(at: Testing): string {
 }
 
 function quota(at: Testing): void {
-  it("removes values from chunks and the bucket, but not while they are read", async () => {
-    const size = at.sizes.at(-1) ?? 0;
-    at.fresh({ quotaBytes: 2 * size });
-    for (const name of "ab") await at.store.save({ name, value: "x".repeat(size) });
-    const open = at.store.open("a");
-    at.ground.nowMs += 1;
-    await at.store.read("b");
-    await at.store.save({ name: "c", value: "x".repeat(size) });
-    expect(names(at)).toBe("bc");
-    expect(await at.store.sweep()).toBe(false);
-    expect(await open?.read(0, size)).toHaveLength(size);
-    open?.close();
-    await at.ground.expectClean(at.store);
-  });
-
   it("is 256 MiB by default", async () => {
     const megabyte = new Uint8Array(MIB);
     for (const name of "abc") {
@@ -224,20 +209,6 @@ function loading(at: Testing): void {
       nearest: [{ each: true }],
       keys: ["id", "name", "filler"],
     });
-  });
-
-  it("loads nothing after the whole was read, until the next write", async () => {
-    await at.store.save({
-      name: "v",
-      value: Array.from({ length: 30_000 }, (_, id) => `element ${id}`),
-    });
-    at.store.forget();
-    const loaded = await loadedBy(() => at.store.read("v"));
-    if (at.kind.hasSql) expect(loaded).toBeGreaterThan(400_000);
-    expect(await loadedBy(() => at.store.readPath("v", [{ index: 5 }]))).toBe(0);
-    expect(await loadedBy(() => at.store.read("v"))).toBe(0);
-    await at.store.save({ name: "v", value: [1] });
-    expect(await at.store.read("v")).toEqual([1]);
   });
 
   it("works beside a record of the maximum size", async () => {

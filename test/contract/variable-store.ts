@@ -6,24 +6,21 @@ import { slow } from "../support/slow.ts";
 
 export type StoreOptions = { readonly now: () => number };
 
-type Subject = { readonly dispose?: (store: VariableStore) => void };
-
 /** Tests the empty stores that `make` returns. */
-export type StoreContract = (
+type StoreContract = (
   make: (options: StoreOptions) => VariableStore | Promise<VariableStore>,
-  subject?: Subject,
 ) => void;
 
 /** What every implementation keeps beyond the model of `variable-store-model.test.ts`, which has the rules. */
-export const variableStoreContract: StoreContract = (make, subject = {}) => {
-  const { dispose = () => {} } = subject;
+export const variableStoreContract: StoreContract = (make) => {
   // The store is set before each test.
   const at = { nowMs: START_MS } as Fixture;
   beforeEach(async () => {
     at.nowMs = START_MS;
     at.store = await make({ now: () => at.nowMs });
   });
-  afterEach(() => dispose(at.store));
+  // The stores of a gateway and of a file are open databases.
+  afterEach(() => "close" in at.store && (at.store.close as () => void)());
   describe("automatic names", () => automaticNames(at));
   describe("values", () => values(at));
   describe("large values", slow, () => largeValues(at));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { Json } from "../../src/value/json.ts";
+import { compact, type Json } from "../../src/value/json.ts";
 import { callTool, outputOf } from "../support/runtime-tool-calls.ts";
 import { failureOf, storeWith } from "../support/wrapped.ts";
 import { diffsOfEdited } from "../../src/tool/edit/edited-diffs.ts";
@@ -19,6 +19,8 @@ const refused = async (store: MemoryStore, input: object, options: object = {}) 
     return error as { code: string; message: string };
   }
 };
+
+const replaced = (find: string, replace: string) => [{ find, replace }];
 
 describe("edit_variable", () => {
   it("replaces exact texts in place, and shows what has changed", async () => {
@@ -84,14 +86,6 @@ describe("edit_variable", () => {
     expect(await store.read("page")).toBe("a 😀");
   });
 
-  it("saves the result under another name, and leaves the variable", async () => {
-    const store = await storeWith({ page: "a b" });
-    const input = { name: "page", edits: [{ find: "a", replace: "c" }], saveAs: "page_2" };
-    expect(await edit(store, input)).toMatchObject({ $var: "page_2", version: 1 });
-    expect([await store.read("page"), await store.read("page_2")]).toEqual(["a b", "c b"]);
-    expect(store.info("page_2")).toMatchObject({ tool: "edit_variable", input });
-  });
-
   it("resolves references in all values, and joins their labels", async () => {
     const store = await storeWith({ page: "Dear NAME, TABLE" });
     await store.save({ name: "who", value: { name: "Ann" }, sources: ["mcp:crm"], trusted: false });
@@ -108,25 +102,36 @@ describe("edit_variable", () => {
     });
   });
 
-  it("applies a JSON Patch, even to a part", async () => {
-    const store = await storeWith({ doc: { list: [1, 2], text: "a" }, n: [7] });
-    const edits = [
-      { op: "test", path: "/text", value: "a" },
-      { op: "add", path: "/list/-", value: "$n[0]" },
-      { op: "remove", path: "/text" },
-    ];
-    expect(await edit(store, { name: "doc", edits })).toEqual({
-      $var: "doc",
-      type: "object",
-      count: 1,
-      version: 2,
-      diff: '@@ -1,7 +1,7 @@\n {\n   "list": [\n     1,\n-    2\n-  ],\n-  "text": "a"\n+    2,\n+    7\n+  ]\n }\n',
-    });
-    await edit(store, { name: "doc.list", edits: [{ op: "replace", path: "/0", value: null }] });
-    expect(await store.read("doc")).toEqual({ list: [null, 2, 7] });
-    await store.save({ name: "doc", value: { text: "a b" } });
-    await edit(store, { name: "doc.text", edits: [{ find: "a", replace: "c" }] });
-    expect(await store.read("doc")).toEqual({ text: "c b" });
+  const patch = (op: string, path: string, value?: Json) => compact({ op, path, value });
+
+  it.each<[string, Json, object, Json]>([
+    [
+      "a JSON Patch",
+      { list: [1, 2], text: "a" },
+      {
+        edits: [
+          patch("test", "/text", "a"),
+          patch("add", "/list/-", "$n[0]"),
+          patch("remove", "/text"),
+        ],
+      },
+      { list: [1, 2, 7] },
+    ],
+    [
+      "a part",
+      { list: [1] },
+      { name: "doc.list", edits: patch("replace", "/0", null) },
+      { list: [null] },
+    ],
+    ["a text in it", { t: "a b" }, { name: "doc.t", edits: replaced("a", "c") }, { t: "c b" }],
+    ["all in quotes", "a b", { edits: JSON.stringify(replaced("a", "c")) }, "c b"],
+  ])("edits %s", async (_, before, input, after) => {
+    const store = await storeWith({ doc: before, n: [7] });
+    await edit(store, { name: "doc", ...input });
+    expect(await store.read("doc")).toEqual(after);
+    await edit(store, { name: "doc", edits: "undo" });
+    await edit(store, { name: "doc", saveAs: "copy", ...input });
+    expect([await store.read("doc"), store.info("copy")?.tool]).toEqual([before, "edit_variable"]);
   });
 
   it("makes all edits or none", async () => {
@@ -325,16 +330,6 @@ describe("edit_variable", () => {
     });
   });
 
-  it("keeps what set_variable replaces, too", async () => {
-    const store = new MemoryStore();
-    const set = (value: Json) =>
-      outputOf("set_variable", { name: "v", value }, { store, inRun: false });
-    await set("a");
-    await set({ b: 1 });
-    await edit(store, { name: "v", edits: "undo" });
-    expect(await store.read("v")).toBe("a");
-  });
-
   it("marks a text as composed if an edit puts a URL together", async () => {
     const store = await storeWith({
       page: "![x](https://a.example/?q=X) and https://b.example",
@@ -400,8 +395,6 @@ it.each<[report: string, text: string, edit: Replacement & { readonly after: str
   expect(await edited(text, edit)).toEqual({ text: after, failure: undefined });
 });
 
-const replaced = (find: string, replace: string) => [{ find, replace }];
-
 async function withPage(value: Json = "a\nb\nc\n") {
   const store = new MemoryStore();
   await store.save({ name: "page", value, tool: "get_page" });
@@ -409,47 +402,44 @@ async function withPage(value: Json = "a\nb\nc\n") {
 }
 
 describe("the diffs of edited variables", () => {
-  it("compare with the variable that was edited", async () => {
-    const store = await withPage();
-    await edit(store, { name: "page", edits: replaced("b", "B"), saveAs: "page_2" });
-    expect(await diffsOfEdited(["page", "page_2"], store)).toEqual([
-      {
-        name: "page_2",
-        version: 1,
-        from: { name: "page", version: 1 },
-        diff: "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
-      },
-    ]);
-  });
-
-  it("include earlier edits, so that none is hidden", async () => {
-    const store = await withPage();
-    await edit(store, { name: "page", edits: replaced("a", "A") });
-    await edit(store, { name: "page", edits: replaced("b", "B"), saveAs: "page_2" });
-    await edit(store, { name: "page_2", edits: replaced("c", "C"), saveAs: "page_3" });
-    expect(await diffsOfEdited(["page_3"], store)).toEqual([
-      {
-        name: "page_3",
-        version: 1,
-        from: { name: "page", version: 1 },
-        diff: "@@ -1,3 +1,3 @@\n-a\n-b\n-c\n+A\n+B\n+C\n",
-      },
-    ]);
-  });
-
-  it("compare JSON line by line, and a part with the variable made from it", async () => {
-    const store = await withPage({ list: [1, 2], text: "a" });
-    await edit(store, { name: "page", edits: [{ op: "replace", path: "/list/0", value: 7 }] });
-    const [whole] = await diffsOfEdited(["page"], store);
-    expect(whole?.diff).toContain("-    1,\n+    7,\n");
-    await edit(store, { name: "page.text", edits: replaced("a", "b"), saveAs: "text" });
-    expect(await diffsOfEdited(["text"], store)).toEqual([
-      {
-        name: "text",
-        version: 1,
-        from: { name: "page.text", version: 1 },
-        diff: "@@ -1,1 +1,1 @@\n-a\n+b\n".replaceAll(",1", ""),
-      },
+  it.each<[string, Json, readonly object[], string, object]>([
+    [
+      "compare with the variable that was edited",
+      "a\nb\nc\n",
+      [{ name: "page", edits: replaced("b", "B"), saveAs: "page_2" }],
+      "page_2",
+      { name: "page", diff: "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n" },
+    ],
+    [
+      "include earlier edits, so that none is hidden",
+      "a\nb\nc\n",
+      [
+        { name: "page", edits: replaced("a", "A") },
+        { name: "page", edits: replaced("b", "B"), saveAs: "page_2" },
+        { name: "page_2", edits: replaced("c", "C"), saveAs: "page_3" },
+      ],
+      "page_3",
+      { name: "page", diff: "@@ -1,3 +1,3 @@\n-a\n-b\n-c\n+A\n+B\n+C\n" },
+    ],
+    [
+      "compare JSON line by line",
+      [1, 2],
+      [{ name: "page", edits: [{ op: "replace", path: "/0", value: 7 }] }],
+      "page",
+      { name: "page", diff: "@@ -1,4 +1,4 @@\n [\n-  1,\n+  7,\n   2\n ]\n" },
+    ],
+    [
+      "compare a part with the variable made from it",
+      { text: "a" },
+      [{ name: "page.text", edits: replaced("a", "b"), saveAs: "text" }],
+      "text",
+      { name: "page.text", diff: "@@ -1 +1 @@\n-a\n+b\n" },
+    ],
+  ])("%s", async (_, value, edits, name, { diff, ...from }: { diff?: string }) => {
+    const store = await withPage(value);
+    for (const one of edits) await edit(store, one);
+    expect(await diffsOfEdited([name], store)).toMatchObject([
+      { name, from: { ...from, version: 1 }, diff },
     ]);
   });
 
