@@ -57,18 +57,6 @@ function refusals(at: Testing): void {
     await at.ground.expectClean(at.store);
   };
 
-  it("refuses values in chunks or in the bucket, and leaves nothing behind", async () => {
-    const size = at.sizes.at(-1) ?? 0;
-    at.fresh({ quotaBytes: size + 2_000 });
-    await saveEach(at, "a", { bytes: 1_500, pinned: true });
-    await at.store.save({ name: "v", value: "x".repeat(size) });
-    await expectRefused(() => at.store.save({ name: "d", value: "x".repeat(size + 501) }));
-    await expectRefused(() => at.store.save({ name: "v", value: "x".repeat(501), mode: "append" }));
-    await expectRefused(() => at.store.save({ name: "d", value: "x".repeat(size + 3_000) }));
-    await at.store.save({ name: "v", value: "x".repeat(500), mode: "append" });
-    expect(at.store.bytes()).toBe(size + 2_000);
-  });
-
   it("refuses a whole batch whose writes would evict one another", async () => {
     at.fresh({ quotaBytes: 1_000 });
     await saveEach(at, "ab", { bytes: 200 });
@@ -523,28 +511,6 @@ function observers(at: Testing): void {
     expect(told()).toEqual(["saved h", "evicted h", "saved i", "deleted c", "deleted i"]);
     stop();
     await at.store.save({ name: "a", value: 1 });
-    expect(told()).toEqual([]);
-  });
-
-  it("are not notified if nothing changes", async () => {
-    await at.store.save({ name: "a", value: [1] });
-    const { told } = watched();
-    await at.store.read("a");
-    at.store.list();
-    at.store.open("a")?.close();
-    expect([
-      at.store.delete("nobody"),
-      at.store.update("nobody", {}),
-      at.store.endRun("none"),
-    ]).toEqual([false, undefined, []]);
-    at.store.reset(1);
-    at.store.evictDue(at.ground.nowMs, 9);
-    at.store.flushAccess();
-    await at.store.sweep();
-    at.store.forget();
-    await expectFailure(() => at.store.save({ name: "a", value: {}, mode: "merge" }), "bad_value");
-    await expectFailure(() => at.store.save({ name: "not a name", value: 1 }), "bad_name");
-    (await at.store.prepare({ name: "a", value: 1 })).discard();
     expect(told()).toEqual([]);
   });
 }

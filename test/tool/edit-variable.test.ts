@@ -402,7 +402,7 @@ async function withPage(value: Json = "a\nb\nc\n") {
 }
 
 describe("the diffs of edited variables", () => {
-  it.each<[string, Json, readonly object[], string, object]>([
+  it.each<[string, Json, readonly object[], string, { name: string; diff: string }]>([
     [
       "compare with the variable that was edited",
       "a\nb\nc\n",
@@ -435,7 +435,7 @@ describe("the diffs of edited variables", () => {
       "text",
       { name: "page.text", diff: "@@ -1 +1 @@\n-a\n+b\n" },
     ],
-  ])("%s", async (_, value, edits, name, { diff, ...from }: { diff?: string }) => {
+  ])("%s", async (...[, value, edits, name, { diff, ...from }]) => {
     const store = await withPage(value);
     for (const one of edits) await edit(store, one);
     expect(await diffsOfEdited([name], store)).toMatchObject([
