@@ -178,6 +178,11 @@ export class VariableIndex {
     const { used, saved } = this.#loadNumbers();
     raise(used, name);
     raise(saved, name);
+    // They are in one row. A conversation of years may use the oldest again.
+    for (const base of saved.keys()) {
+      if (saved.size <= limits.maxEntries) break;
+      saved.delete(base);
+    }
   }
 
   saveNumbers(): void {

@@ -153,6 +153,19 @@ it("only numbers of names that were removed are written", async () => {
   expect(written).toEqual([{ value: '{"b":2}' }]);
 });
 
+it("as many numbers of removed names are kept as fit into one row", async () => {
+  const sql = migratedSql();
+  const store = new SqlStore(sql, { now });
+  const names = Array.from({ length: limits.maxEntries + 2 }, (_, n) => `${"x".repeat(50)}${n}_7`);
+  await store.saveAll(names.map((name) => ({ name, value: 1 })));
+  expect(store.reset(0)).toHaveLength(names.length);
+  const kept = "(SELECT count(*) FROM meta, json_each(meta.value) WHERE meta.key = 'numbers')";
+  expect(one(sql, kept)).toBe(limits.maxEntries);
+  const woken = new SqlStore(sql, { now });
+  const next = (name = "") => woken.save({ name: name.slice(0, -2), mode: "new", value: 1 });
+  expect((await next(names.at(-1))).name).toBe(`${names.at(-1)?.slice(0, -2)}_008`);
+});
+
 it("chunks are at most a mebibyte each, whatever the characters", slow, async () => {
   for (const character of ["x", "é", "€", "😀"]) {
     const sql = migratedSql();
