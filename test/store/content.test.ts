@@ -75,10 +75,10 @@ describe("jsonContent", () => {
     expect(jsonContent({ a: "x".repeat(500_000) }).marks).toEqual([]);
   });
 
-  it.each(["maxJsonBytes", "maxValueBytes"] as const)("accepts exactly %s", slow, (limit) => {
-    const maximum = limits[limit];
-    const valueOf = (bytes: number) =>
-      limit === "maxJsonBytes" ? ["x".repeat(bytes - 4)] : "x".repeat(bytes);
+  it.each([
+    ["maxJsonBytes", limits.maxJsonBytes, (bytes: number) => ["x".repeat(bytes - 4)]],
+    ["maxValueBytes", limits.maxValueBytes, (bytes: number) => "x".repeat(bytes)],
+  ] as const)("accepts exactly %s", slow, (limit, maximum, valueOf) => {
     expect(jsonContent(valueOf(maximum)).about.bytes).toBe(maximum);
     const details = { limit, maximum, actual: maximum + 1 };
     expect(() => jsonContent(valueOf(maximum + 1))).toThrow(

@@ -205,40 +205,33 @@ describe("edit_variable", () => {
       return store;
     }
 
-    it("does not edit a guarded variable, whatever it contains", async () => {
+    const texts = ["Ann", "Bob"].map((find) => ({ find, replace: "" }));
+    const removals = ["/name", "/none"].map((path) => ({ op: "remove", path }));
+    const searches = ["$sealed.name", "$sealed.none", "x $sealed[0]"];
+    const tests = searches.map((value) => ({ op: "test", path: "/a", value }));
+
+    it.each<[string, string, readonly object[], RegExp]>([
+      ["edit a guarded text", "text", texts, /^variable_sealed: \$text is sealed/u],
+      ["edit guarded JSON", "sealed", removals, /^variable_sealed: \$sealed is sealed/u],
+      [
+        "search for them",
+        "page",
+        searches.map((find) => ({ find, replace: "" })),
+        /^variable_sealed: .* withheld/u,
+      ],
+      ["test for them", "doc", tests, /^variable_sealed: .* withheld/u],
+      ["insert secrets", "page", [{ find: "X", replace: "$key" }], /^variable_secret/u],
+      ["edit secrets", "key", [{ find: "X", replace: "$key" }], /^variable_secret/u],
+    ])("does not %s, whatever they contain", async (_, name, all, failure) => {
       const store = await sealedStore();
       await store.save({ name: "text", value: "Ann Secret", visibility: "sealed" });
-      const failures = [];
-      for (const find of ["Ann", "Bob"]) {
-        const edits = [{ find, replace: "" }];
-        failures.push(await refused(store, { name: "text", edits }));
-        failures.push(await refused(store, { name: "text", edits, saveAs: "other" }));
-      }
-      for (const path of ["/name", "/none"]) {
-        const edits = [{ op: "remove", path }];
-        failures.push(await refused(store, { name: "sealed", edits }));
-      }
-      const [first] = failures;
-      expect(first).toMatchObject({ code: "variable_sealed" });
-      for (const failure of failures) {
-        expect(failure?.message.replace("$sealed", "$text")).toBe(first?.message);
-      }
-    });
-
-    it("does not search or test for them", async () => {
-      const store = await sealedStore();
-      const failures = new Set<Awaited<ReturnType<typeof refused>>>();
-      for (const reference of ["$sealed.name", "$sealed.none", "x $sealed[0]"]) {
-        const edits = [{ find: reference, replace: "" }];
-        failures.add(await refused(store, { name: "page", edits, saveAs: "p2" }));
-      }
       await store.save({ name: "doc", value: { a: 1 } });
-      for (const value of ["$sealed.name", "$sealed.none"]) {
-        const edits = [{ op: "test", path: "/a", value }];
-        failures.add(await refused(store, { name: "doc", edits, saveAs: "p2" }));
+      const failures = new Set<string>();
+      for (const one of all) {
+        const error = await refused(store, { name, edits: [one], saveAs: "p2" });
+        failures.add(`${error?.code}: ${error?.message}`);
       }
-      const said = new Set(Array.from(failures, (one) => `${one?.code}: ${one?.message}`));
-      expect([...said]).toEqual([expect.stringMatching(/^variable_sealed: .* withheld/u)]);
+      expect([...failures]).toEqual([expect.stringMatching(failure)]);
       expect(store.info("p2")).toBeUndefined();
     });
 
@@ -275,14 +268,6 @@ describe("edit_variable", () => {
         });
         expect(store.info("out")).toBeUndefined();
       }
-    });
-
-    it("refuses secrets", async () => {
-      const store = await sealedStore();
-      const edits = [{ find: "X", replace: "$key" }];
-      const code = "variable_secret";
-      expect(await refused(store, { name: "page", edits, saveAs: "p2" })).toMatchObject({ code });
-      expect(await refused(store, { name: "key", edits })).toMatchObject({ code });
     });
   });
 
