@@ -308,6 +308,9 @@ describe("edit_variable", () => {
       message:
         "No earlier version of $page is kept. Read it with read_variable, then edit it as it is.",
     });
+    await outputOf("set_variable", { name: "page", value: [1] }, { store, inRun: false });
+    await edit(store, undo);
+    expect(await store.read("page")).toBe("a");
     await store.save({ name: "page", value: "d", keepsVersion: true, visibility: "sealed" });
     expect(await refused(store, undo)).toMatchObject({ code: "variable_sealed" });
     expect(await refused(store, { ...undo, saveAs: "other" })).toMatchObject({
