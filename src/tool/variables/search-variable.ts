@@ -4,11 +4,12 @@ import { ByrefError } from "../../errors.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import { codePointCount, cutsPair } from "../../value/characters.ts";
 import { compact, isScalar, type Json, isJsonArray, typeOfJson } from "../../value/json.ts";
-import { type Path, type Segment, formatPath } from "../../value/path.ts";
+import { type Path, type Segment, formatPath, readPath } from "../../value/path.ts";
 import { Breaks, nextTask } from "../../value/next-task.ts";
+import { Work } from "../../value/work.ts";
 import { jsonChars } from "../../value/json-text.ts";
 import { MAX_COUNT, type RuntimeTool, runtimeTool } from "../runtime-tool.ts";
-import { childrenOf, type Part, partAt, type Sequence } from "./sequence.ts";
+import { childrenOf, type Part, partAt, type Sequence, valueAt } from "./sequence.ts";
 import { nameOf, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 const DEFAULT_HITS = 10;
@@ -72,13 +73,23 @@ interface Hit {
   readonly excerpt: string;
 }
 
-/** Stops after an element, or a part of a text, with which the work reaches its limit. */
+/**
+ * Searches a path with `[*]` element by element, so that each match has a path of its own. Stops after an element, or a
+ * part of a text, with which the work reaches its limit.
+ */
 async function run(store: Variables, search: Search): Promise<void> {
   const { target, matcher, findings, maxWork, offset } = search;
-  const part = await partAt(store, target);
+  const { name, path } = target;
+  const at = path.findIndex((segment) => "each" in segment);
+  const base = at < 0 ? path : path.slice(0, at);
+  const part = await partAt(store, { name, path: base });
   const sequence = "sequence" in part ? part.sequence : undefined;
-  const searched =
-    sequence?.type === "string" ? searchText(sequence, search) : searchJson(part, search);
+  const isText = sequence?.type === "string";
+  // A text has no elements: this throws the error for that.
+  if (isText && at >= 0) await valueAt(store, target);
+  const isScalarPart = "value" in part && isScalar(part.value);
+  const rest = at < 0 && !isScalarPart ? undefined : path.slice(base.length + 1);
+  const searched = isText ? searchText(sequence, search) : searchJson(part, { base, rest }, search);
   const breaks = new Breaks();
   let work = 0;
   for await (const one of searched) {
@@ -206,49 +217,47 @@ function folded(text: string): string {
   return aligned.replaceAll("ς", "σ");
 }
 
+interface SearchPaths {
+  /** The path of the array or object. */
+  readonly base: Path;
+  /** The path to search below each element; undefined: all of the element, keys included. */
+  readonly rest: Path | undefined;
+}
+
 /** Searches strings, numbers and keys, element by element. Each has at most one match. */
 async function* searchJson(
   part: Part,
-  { target, matcher, offset }: Search,
+  { base, rest }: SearchPaths,
+  { target: { name }, matcher, offset }: Search,
 ): AsyncGenerator<Searched> {
+  const work = new Work();
   let from = offset;
-  for await (const { path: step, value } of elementsOf(part, offset)) {
-    const matches: Match[] = [];
+  for await (const { path, value } of elementsOf(part, base, offset)) {
+    const hits: Hit[] = [];
     let count = 0;
-    for (const written of textsIn(step, value)) {
+    const texts = rest === undefined ? textsIn(path, value) : textsAt(path, value, { rest, work });
+    for (const written of texts) {
       const match = matcher.find(written.text, 0);
-      if (match !== undefined && count++ < limits.maxShownItems) matches.push({ written, match });
+      if (match === undefined || count++ >= limits.maxShownItems) continue;
+      const reference = nearestReference(name, written.path);
+      hits.push({ reference, excerpt: excerptOf(written.text, windowOf(written.text, match)) });
     }
-    const place = count === 0 ? [] : await placeOf(part, target, step);
-    // Behind `[*]`, an index would apply to each element.
-    const hasPlaces = place.every((segment) => !("each" in segment));
-    const hits = matches.map(({ written: { path, text }, match }) => {
-      const inner = hasPlaces ? path.slice(step.length) : [];
-      const reference = nearestReference(target.name, [...place, ...inner]);
-      return { reference, excerpt: excerptOf(text, windowOf(text, match)) };
-    });
-    yield { from, next: ++from, place, hits, count };
+    yield { from, next: ++from, place: path, hits, count };
   }
 }
 
-interface Match {
-  readonly written: Written;
-  readonly match: TextMatch;
+interface Placed {
+  readonly path: Path;
+  readonly value: Json;
 }
 
-/** Yields the elements or values of a part, each with its step from there; a scalar itself. */
-async function* elementsOf(
-  part: Part,
-  offset: number,
-): AsyncGenerator<{ readonly path: Path; readonly value: Json }> {
-  if ("value" in part && isScalar(part.value)) yield { path: [], value: part.value };
-  for await (const { path, value } of childrenOf(part, offset)) yield { path: [path], value };
-}
-
-/** Returns the path of an element in the variable. */
-async function placeOf(part: Part, { path }: Target, [step]: Path): Promise<Path> {
-  if (step === undefined) return path;
-  return "sequence" in part && "index" in step ? part.sequence.pathOf(step.index) : [...path, step];
+/** Yields the elements or values of a part with their paths in the variable; a scalar itself. */
+async function* elementsOf(part: Part, base: Path, offset: number): AsyncGenerator<Placed> {
+  if ("value" in part && isScalar(part.value)) yield { path: base, value: part.value };
+  for await (const { path: step, value } of childrenOf(part, offset)) {
+    const isElement = "sequence" in part && "index" in step;
+    yield { path: isElement ? await part.sequence.pathOf(step.index) : [...base, step], value };
+  }
 }
 
 interface Written {
@@ -267,6 +276,26 @@ function* textsBelow(path: Path, value: Json): Generator<Written> {
   if (typeof value === "string") yield { path, text: value };
   if (typeOfJson(value) === "number") yield { path, text: JSON.stringify(value) };
   for (const [segment, inner] of childrenIn(value)) yield* textsIn([...path, segment], inner);
+}
+
+interface RestOfPath {
+  /** The path to search below the value, `[*]` included. */
+  readonly rest: Path;
+  /** Counts the work of following it. */
+  readonly work: Work;
+}
+
+/** Yields the texts in the values that the rest of a path leads to. */
+function* textsAt(path: Path, value: Json, { rest, work }: RestOfPath): Generator<Written> {
+  const at = rest.findIndex((segment) => "each" in segment);
+  const prefix = at < 0 ? rest : rest.slice(0, at);
+  const reading = readPath(value, prefix, work);
+  if (!reading.found) return;
+  const place = [...path, ...prefix];
+  if (at < 0) return yield* textsBelow(place, reading.value);
+  for (const [segment, inner] of childrenIn(reading.value)) {
+    yield* textsAt([...place, segment], inner, { rest: rest.slice(at + 1), work });
+  }
 }
 
 function* childrenIn(value: Json): Generator<[Segment, Json]> {
