@@ -24,7 +24,7 @@ export const maxTableColumns = 12;
 export const maxDiffLines = 60;
 /**
  * Entries of a list that is read in order: events of a conversation, changes in a turn's stream, titles that one
- * search reads, columns of a CSV.
+ * search reads, columns of a CSV, names whose numbers were used.
  */
 export const maxEntries = 10_000;
 /** Files of a conversation: what a list, an export or an import has, five pages of R2. */

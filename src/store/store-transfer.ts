@@ -64,17 +64,13 @@ export class StoreTransfer {
       const { run, inputDigest } = entry;
       const own = compact({ isTable: isTable(info), run, inputDigest });
       const record = { type: "variable", info, ...own } as const;
-      if (info.visibility === "secret") {
-        value.close();
-        yield { record };
-        continue;
-      }
-      const kept = versions.of(name).flatMap(({ version, isUndone }) => {
+      const isSecret = info.visibility === "secret";
+      const kept = versions.of(isSecret ? "" : name).flatMap(({ version, isUndone }) => {
         const value = versions.earlier(name, version)?.open();
         return value === undefined ? [] : { value, undone: isUndone || undefined };
       });
       try {
-        yield { record, value };
+        yield isSecret ? { record } : { record, value };
         for (const { value, undone } of kept) {
           const { info } = value;
           const own = compact({ isTable: isTable(info), undone });

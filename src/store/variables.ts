@@ -145,7 +145,7 @@ export class VariableStore implements Variables {
     const count = wholeCount(last);
     const named = [...new Set(names)].flatMap((name) => this.#state.alive(name) ?? []);
     const entries =
-      names === undefined ? this.#state.unexpired(count) : named.toSorted((a, b) => a.seq - b.seq);
+      names === undefined ? this.#state.unexpired() : named.toSorted((a, b) => a.seq - b.seq);
     const listed = entries.slice(Math.max(entries.length - count, 0));
     const { info } = this.#state.computed() ?? {};
     const isFirst = info && listed.length < count && names?.includes(info.name) !== false;
@@ -258,7 +258,8 @@ export class VariableStore implements Variables {
 
   /** Time of the last read or write of any value, in milliseconds since 1970. */
   lastAccessMs(): number | undefined {
-    return this.#state.index.lastAccessMs;
+    const times = Array.from(this.#state.index.values(), ({ accessedAtMs }) => accessedAtMs);
+    return times.length === 0 ? undefined : times.reduce((one, other) => Math.max(one, other));
   }
 
   /** Discards a received value that will not be saved. */
@@ -318,9 +319,7 @@ interface AskingUser {
 /** How often the access time of a constantly read variable is written within its idle time. */
 const ACCESS_STEPS = 24;
 
-/** Converts a caller's count to a whole number that SQLite accepts, at least 0. */
+/** Converts a caller's count to a whole number, at least 0. */
 function wholeCount(count: number): number {
-  return Math.min(Math.max(Math.floor(count), 0), MAX_COUNT);
+  return Math.max(Math.floor(count), 0);
 }
-
-const MAX_COUNT = 1_000_000_000;

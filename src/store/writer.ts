@@ -104,17 +104,14 @@ export class Batch {
     return state.atomically(() => {
       // Variables that the batch writes or extends are not evicted to make room for the rest of it.
       const kept = new Set(this.#writes.filter(isExtension).map(({ name }) => String(name)));
-      const seqs = new Map<Draft, number | undefined>();
-      return this.#drafts.map((draft) => {
-        const { write, content, after } = draft;
-        if (isExtension(write)) {
+      return this.#drafts.map(({ write, content, after }) => {
+        if (isExtension(write) && after !== "batch") {
           const name = String(write.name);
-          const expected = typeof after === "object" ? seqs.get(after) : after;
-          if (state.alive(name)?.seq !== expected) throw changedMeanwhile(name);
+          const message = `${name} changed while it was extended; try again.`;
+          if (state.alive(name)?.seq !== after) throw new ByrefError("conflict", message);
         }
         const info = putVariable(state, { write, content, kept });
         kept.add(info.name);
-        seqs.set(draft, state.index.get(info.name)?.seq);
         return info;
       });
     });
@@ -171,7 +168,7 @@ export class Batch {
       .findLast(({ write }) => write.name === name && write.mode !== "new");
     if (earlier !== undefined) {
       const stored = () => storedOf(earlier.content);
-      return { after: earlier, stored, value: () => this.#valueOf(earlier) };
+      return { after: "batch", stored, value: () => this.#valueOf(earlier) };
     }
     const state = this.#state;
     const entry = state.alive(String(name));
@@ -196,19 +193,15 @@ export class Batch {
 interface Draft {
   readonly write: Write;
   readonly content: Content;
-  /** The write whose value an extension contains: a stored one by its seq, or one of the same batch. */
-  readonly after: number | Draft | undefined;
+  /** The write whose value an extension contains: a stored one by its seq, or one before it in the batch. */
+  readonly after: number | "batch" | undefined;
 }
 
 /** What a write extends. */
 interface Base {
-  readonly after: number | Draft;
+  readonly after: number | "batch";
   readonly stored: () => Stored | undefined;
   readonly value: () => Promise<Json | undefined>;
-}
-
-function changedMeanwhile(name: string): ByrefError {
-  return new ByrefError("conflict", `${name} changed while it was extended; try again.`);
 }
 
 function requireTarget({ name, path = [], mode }: Write): void {

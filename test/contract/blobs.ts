@@ -24,13 +24,6 @@ export function blobsContract(make: () => Blobs): void {
 type Fixture = { blobs: Blobs; prefix: string; key: string };
 
 function objects(at: Fixture): void {
-  it("replaces a longer object by a shorter one, and by an empty one", async () => {
-    for (const size of [65_537, 10, 0]) {
-      await at.blobs.put(at.key, bytesOf(size));
-      await expectObject(at, bytesOf(size));
-    }
-  });
-
   it("keeps a copy, unaffected by changes to the bytes put or read", async () => {
     const given = bytesOf(10);
     await at.blobs.put(at.key, given);
@@ -80,17 +73,6 @@ function uploads(at: Fixture): void {
     await upload.complete();
     await expectObject(at, bytesOf(sizes[0]));
   });
-
-  it("to two keys do not interfere", async () => {
-    const named = (name: string) => ({ ...at, key: at.prefix + name });
-    const [a, b] = [named("a"), named("b")];
-    const [one, other] = [await uploaded(a, 10), await uploaded(b, 20)];
-    await other.complete();
-    expect(await at.blobs.list(at.prefix)).toEqual([b.key]);
-    await one.complete();
-    await expectObject(a, bytesOf(10));
-    await expectObject(b, bytesOf(20));
-  });
 }
 
 function endings(at: Fixture): void {
@@ -104,17 +86,6 @@ function endings(at: Fixture): void {
       await upload[end]();
       expect(await at.blobs.list(at.prefix)).toEqual(end === "abort" ? [] : [at.key]);
     }
-  });
-
-  it.each(sizes)("leave the old object until %i bytes are complete", async (size) => {
-    const old = bytesOf(50).reverse();
-    await at.blobs.put(at.key, old);
-    await (await uploaded(at, size)).abort();
-    await expectObject(at, old);
-    const upload = await uploaded(at, size);
-    await expectObject(at, old);
-    await upload.complete();
-    await expectObject(at, bytesOf(size));
   });
 
   it.each(["complete", "abort"] as const)(

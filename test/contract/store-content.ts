@@ -28,20 +28,6 @@ export const arrayOfBytes = remembered((bytes) => {
   return [...elements, "x".repeat(left - 2)] as readonly Json[];
 });
 
-/**
- * Returns an object whose JSON has exactly this many bytes (at least 16). Frozen, and the same one each time.
- */
-export const objectOfBytes = remembered((bytes) => {
-  const entries: [string, Json][] = [];
-  let left = bytes - '{"last":""}'.length;
-  for (let id = 0; left > 50_000; id++) {
-    const entry: [string, Json] = [`key_${id}`, [textOfBytes(2_000), "y".repeat(20_000), id]];
-    entries.push(entry);
-    left -= Buffer.byteLength(JSON.stringify(Object.fromEntries([entry]))) - 1;
-  }
-  return { ...Object.fromEntries(entries), last: "x".repeat(left) } as { [key: string]: Json };
-});
-
 /** Makes each value only once. */
 function remembered<Value extends Json>(make: (bytes: number) => Value): (bytes: number) => Value {
   const made = new Map<number, Value>();

@@ -3,11 +3,9 @@ import type { Json } from "../../src/value/json.ts";
 import {
   arrayOfBytes,
   encode,
-  objectOfBytes,
   plainTextOfBytes,
   streamed,
   textOfBytes,
-  recordsText,
   cutAt,
   textPattern,
   textPieces,
@@ -24,33 +22,12 @@ export function storeLarge(at: Testing): void {
   describe("where values are stored", () => locations(at));
   describe("streams", () => streams(at));
   describe("values read as bytes", () => openValues(at));
-  describe("large writes", () => largeWrites(at));
+  describe("writes at the same time", () => races(at));
+  describe("writes in two steps", () => halves(at));
+  describe("several writes", () => batches(at));
 }
 
-const sizes = [64 * KIB - 1, 64 * KIB, 64 * KIB + 1, MIB, MIB + 1, 8 * MIB, 8 * MIB + 1];
-
-const makers: Readonly<Record<string, (bytes: number) => Json>> = {
-  array: arrayOfBytes,
-  object: objectOfBytes,
-  string: textOfBytes,
-};
-
 function locations(at: Testing): void {
-  it.each(Object.keys(makers))("stores an %s of any size in its location", async (type) => {
-    for (const bytes of type === "array" ? [...sizes, 16 * MIB] : sizes) {
-      const value = makers[type]?.(bytes) ?? null;
-      const info = await at.store.save({ name: "v", value });
-      const kept = { type, bytes, location: placeOf(at, bytes), count: countOf(value) };
-      expect(info).toMatchObject(kept);
-      if (bytes < MIB) expect(info.chars).toBe(charsOf(value));
-      at.store.forget();
-      expect(at.store.info("v")).toEqual(info);
-      expect(isSame(await at.store.read("v"), value)).toBe(true);
-      expect(at.store.bytes()).toBe(bytes);
-    }
-    await at.ground.expectClean(at.store);
-  });
-
   it("keeps a text over 16 MiB, but reads it only in parts", async () => {
     const value = textOfBytes(16 * MIB + 1);
     const info = await at.store.save({ name: "v", value });
@@ -83,57 +60,10 @@ function locations(at: Testing): void {
       });
     }
   });
-
-  it.each([0, 1, 64 * KIB, 64 * KIB + 1, MIB + 1, 8 * MIB, 8 * MIB + 1])(
-    "keeps %i bytes with their media type",
-    async (size) => {
-      const bytes = pseudoRandom(size);
-      const content = await at.store.receive(streamed([bytes]).stream, "image/png");
-      const info = await at.store.save({ name: "v", value: content, tool: "camera" });
-      const location = size <= 64 * KIB ? "row" : at.kind.hasBucket ? "r2" : "chunks";
-      const said = { type: "bytes", shape: "bytes", mediaType: "image/png", location };
-      expect(info).toMatchObject({ ...said, bytes: size, count: size, chars: size });
-      expect(info.preview).toBe(`image/png, ${size} bytes`);
-      at.store.forget();
-      expect(at.store.info("v")).toEqual(info);
-      await expectFailure(() => at.store.read("v"), "bad_value");
-      await expectFailure(() => at.store.readPath("v", [{ index: 0 }]), "bad_value");
-      const read = await bytesOf(at.store, "v");
-      expect(Buffer.compare(read, bytes)).toBe(0);
-      // A reader that changes its bytes does not change the value.
-      read.fill(7);
-      expect(Buffer.compare(await bytesOf(at.store, "v"), bytes)).toBe(0);
-      await at.ground.expectClean(at.store);
-    },
-  );
-}
-
-function placeOf(at: Testing, bytes: number): string {
-  if (bytes <= 64 * KIB) return "row";
-  return bytes > 8 * MIB && at.kind.hasBucket ? "r2" : "chunks";
-}
-
-function charsOf(value: Json): number {
-  return typeof value === "string" ? value.length : JSON.stringify(value).length;
-}
-
-function countOf(value: Json): number {
-  if (typeof value === "string") return Array.from(value).length;
-  return value === null || typeof value !== "object" ? 1 : Object.keys(value).length;
 }
 
 async function expectTooLarge(work: () => unknown): Promise<void> {
   await expectFailure(work, withCode("limit_exceeded"));
-}
-
-function pseudoRandom(size: number): Uint8Array {
-  const bytes = new Uint8Array(size);
-  let state = size + 1;
-  for (let index = 0; index < size; index++) {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    bytes[index] = state >>> 24;
-  }
-  return bytes;
 }
 
 /** An open value stays as it is until it is closed. */
@@ -149,29 +79,6 @@ function openValues(at: Testing): void {
     if (opened === undefined) throw new Error("It is not there.");
     return opened;
   };
-
-  it.each(at.sizes)("return any range of %i bytes", async (size) => {
-    const bytes = await save(size);
-    const opened = open();
-    expect(opened.info).toEqual(at.store.info("v"));
-    const chunk = Math.min(MIB, size - 1);
-    const ranges = [
-      [0, 0],
-      [0, 1],
-      [0, size],
-      [size - 1, size],
-      [size, size],
-      [chunk - 1, chunk + 1],
-      [chunk, chunk],
-      [Math.floor(size / 3), Math.floor(size / 2)],
-    ] as const;
-    for (const [from, to] of ranges) {
-      const read = await opened.read(from, to);
-      expect(Buffer.compare(read, bytes.subarray(from, to))).toBe(0);
-    }
-    opened.close();
-    await at.ground.expectClean(at.store);
-  });
 
   const ways: Readonly<Record<string, () => unknown>> = {
     replaced: () => at.store.save({ name: "v", value: plainTextOfBytes(9 * MIB + 5) }),
@@ -218,77 +125,6 @@ function openValues(at: Testing): void {
     expect(await at.store.read("v")).toBe("new");
     await at.ground.expectClean(at.store);
   });
-}
-
-/** Writes that extend existing values, races between writes, writes in two steps, and several at once. */
-function largeWrites(at: Testing): void {
-  extensions(at);
-  races(at);
-  halves(at);
-  batches(at);
-}
-
-function extensions(at: Testing): void {
-  it.each(at.sizes)("extends a value of %i bytes", async (size) => {
-    const text = textOfBytes(size);
-    const array = arrayOfBytes(size) as Json[];
-    const object = objectOfBytes(size);
-    const cases: readonly (readonly [Json, Omit<Write, "name">, Json])[] = [
-      [text, { value: "é!", mode: "append" }, `${text}é!`],
-      [array, { value: { new: true }, mode: "append" }, [...array, { new: true }]],
-      [array, { value: [1, [2]], mode: "append" }, [...array, 1, [2]]],
-      [array, { value: "last", path: [{ index: -1 }] }, [...array.slice(0, -1), "last"]],
-      [
-        object,
-        { value: { last: 1, new: { a: 1 } }, mode: "merge" },
-        { ...object, last: 1, new: { a: 1 } },
-      ],
-      [object, { value: 5, path: [{ key: "a" }, { key: "b" }] }, { ...object, a: { b: 5 } }],
-      [
-        object,
-        { value: "!", path: [{ key: "last" }], mode: "append" },
-        { ...object, last: `${String(object["last"])}!` },
-      ],
-    ];
-    // Megabytes in the bucket are slow, so half of the cases must do.
-    const chosen = cases.filter((_, index) => size < 8 * MIB || index % 2 === 1);
-    for (const [before, write, after] of chosen) {
-      const { version } = await at.store.save({ name: "v", value: before });
-      at.store.forget();
-      const info = await at.store.save({ name: "v", ...write });
-      expect(info.version).toBe(version + 1);
-      at.store.forget();
-      expect(at.store.info("v")).toEqual(info);
-      expect(isSame(await at.store.read("v"), after)).toBe(true);
-      await at.ground.expectClean(at.store);
-    }
-  });
-
-  it.each(at.kind.hasBucket ? [120_000] : [10, 5_000])(
-    "extends %i records received as NDJSON",
-    async (count) => {
-      const records = Array.from({ length: count }, (_, id) => ({ id, text: "é".repeat(20) }));
-      const { stream } = streamed([encode(recordsText(records))]);
-      const content = await at.store.receive(stream, "application/x-ndjson");
-      await at.store.save({ name: "v", value: content });
-      const info = await at.store.save({ name: "v", value: { id: -1 }, mode: "append" });
-      expect(info).toMatchObject({ version: 2, count: count + 1 });
-      await at.store.save({ name: "v", value: "é", path: [{ index: 0 }, { key: "id" }] });
-      at.store.forget();
-      expect(await at.store.readPath("v", [{ from: -1 }])).toEqual({
-        found: true,
-        value: [{ id: -1 }],
-      });
-      expect(await at.store.readPath("v", [{ index: 0 }, { key: "id" }])).toEqual({
-        found: true,
-        value: "é",
-      });
-      expect(await at.store.readPath("v", [{ index: count - 1 }, { key: "text" }])).toMatchObject({
-        found: true,
-      });
-      await at.ground.expectClean(at.store);
-    },
-  );
 }
 
 function races(at: Testing): void {
@@ -348,13 +184,6 @@ function halves(at: Testing): void {
     expect((await at.store.read("v")) === value).toBe(true);
   });
 
-  it.each(at.sizes)("a discarded write of %i bytes leaves nothing", async (size) => {
-    const prepared = await at.store.prepare({ name: "v", value: plainTextOfBytes(size) });
-    prepared.discard();
-    expect(at.store.count()).toBe(0);
-    await at.ground.expectClean(at.store);
-  });
-
   it.each(at.sizes)(
     "a prepared extension of %i bytes conflicts with another write",
     async (size) => {
@@ -405,12 +234,10 @@ function batches(at: Testing): void {
       [{ name: "b", value: 1, input: "x".repeat(2 * MIB) }, "limit_exceeded"],
     ];
     for (const [write, code] of bad) {
-      const orders = [
+      for (const writes of [
         [good, write],
         [write, good],
-        [{ name: "old", value: 2, mode: "append" } as const, good, write],
-      ];
-      for (const writes of code === "bad_name" ? orders : orders.slice(0, 1)) {
+      ]) {
         await expectFailure(() => at.store.saveAll(writes), code);
         expect(await seen(at.store, ["a", "old"])).toEqual(before);
         await at.ground.expectClean(at.store);
@@ -456,7 +283,6 @@ function batches(at: Testing): void {
 }
 
 const TYPES = ["text/plain", "application/x-ndjson", "application/json", "image/png"];
-const NDJSON = "application/x-ndjson";
 const JSON_TYPE = "application/json";
 const FAILURE = new Error("The line is dead.");
 
@@ -551,41 +377,6 @@ function streams(at: Testing): void {
     },
   );
 
-  it.each([
-    ["text/plain", "bad_value"],
-    [NDJSON, "bad_json"],
-    [JSON_TYPE, "bad_json"],
-  ])("refuse invalid UTF-8, early or late: %s", async (mediaType, code) => {
-    const good = Array.from({ length: 900 }, () => encode('"é😀"\n'.repeat(1_000)));
-    const wrong = [[Uint8Array.of(0xff, 0x0a)], [...good, Uint8Array.of(0xed, 0xa0, 0x80, 0x0a)]];
-    for (const pieces of wrong) {
-      await expectFailure(() => receive(pieces, mediaType), code);
-      await expectNothing();
-    }
-  });
-
-  it("name the record with invalid JSON", async () => {
-    const lines = Array.from(
-      { length: 120_000 },
-      (_, id) => `{"id": ${id}, "text": "${"x".repeat(70)}"}\n`,
-    );
-    for (const index of [0, 5, 119_999]) {
-      const body = lines.with(index, "\n{oops\n").join("");
-      const { stream, wasCancelled } = streamed(
-        cutAt(encode(body), [100_000, 4_000_000, body.length - 40]),
-      );
-      const details = { record: index + 1, line: index + 2 };
-      await expectFailure(
-        () => at.store.receive(stream, NDJSON),
-        expect.objectContaining({ code: "bad_json", details }),
-      );
-      expect(wasCancelled()).toBe(true);
-      await expectNothing();
-    }
-    await expectFailure(() => receive([encode('{"a": ')], "application/json"), "bad_json");
-    await expectNothing();
-  });
-
   it("are not swept while they arrive, but swept after a restart if they are never saved", async () => {
     const store = at.store;
     const piece = encode("é".repeat(1_000_000));
@@ -614,24 +405,18 @@ function streams(at: Testing): void {
   it("leave nothing behind if their content cannot be saved", async () => {
     const bring = () => receive(textPieces(9 * MIB), "image/png");
     const small = at.ground.open({ quotaBytes: MIB });
-    const attempts: ((content: Content) => unknown)[] = [
-      (value) => at.store.save({ name: "not a name", value }),
-      (value) => at.store.save({ value, input: "x".repeat(2 * MIB) }),
-      (value) => at.store.save({ name: "list", value, path: [{ key: "a" }] }),
-      (value) =>
-        at.store.saveAll([
-          { name: "a", value },
-          { name: "not a name", value: 1 },
-        ]),
-      (value) =>
-        at.store.saveAll([
-          { name: "a", value },
-          { name: "b", value: 1, input: "x".repeat(2 * MIB) },
-        ]),
+    const writes: ((value: Content) => readonly Write[])[] = [
+      (value) => [{ name: "not a name", value }],
+      (value) => [{ name: "list", value, path: [{ key: "a" }] }],
+      (value) => [{ value, input: "x".repeat(2 * MIB) }],
+      (value) => [
+        { name: "a", value },
+        { name: "not a name", value: 1 },
+      ],
     ];
-    for (const attempt of attempts) {
-      const content = await bring();
-      await expectFailure(() => attempt(content) as Promise<unknown>, expect.any(Error));
+    for (const writesOf of writes) {
+      const all = writesOf(await bring());
+      await expectFailure(() => at.store.saveAll(all), expect.any(Error));
       await expectNothing();
     }
     at.store = small;

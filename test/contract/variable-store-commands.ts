@@ -58,10 +58,15 @@ function command(text: () => string, run: Run): Command {
 export function observing(real: Real): void {
   real.stop?.();
   real.stop = real.store.observe((change: Change) => {
-    const { name, version } = change.info;
-    if (change.kind === "saved") real.observed.set(name, version);
-    else if (change.kind === "updated") expect(real.observed.get(name)).toBe(version);
+    const { kind, info } = change;
+    const { name, version } = info;
+    if (kind === "saved") real.observed.set(name, version);
+    else if (kind === "updated") expect(real.observed.get(name)).toBe(version);
     else expect(real.observed.delete(name)).toBe(true);
+    // Later changes of the same transaction have been made.
+    if (real.store.info(name)?.version === version) expect(real.store.info(name)).toEqual(info);
+    if (kind === "evicted" && real.store.info(name) === undefined)
+      expect(real.store.tombstone(name)).toEqual(change.tombstone);
   });
 }
 

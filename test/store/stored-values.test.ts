@@ -77,6 +77,24 @@ it("records are added on lines of their own, without a byte order mark", async (
   expect(await store.read("v")).toEqual([{ a: 1 }, { a: 2 }, { a: 3 }]);
 });
 
+it("content that is being swept is refused, and not saved without its bytes", async () => {
+  const blobs = new MemoryBlobs();
+  const store = inBucket(blobs);
+  const image = new Uint8Array(9 * MIB);
+  const value = await store.receive(streamed([image]).stream, "image/png");
+  await expectFailure(() => store.save({ name: "not a name", value }), "bad_name");
+  const remove = blobs.delete.bind(blobs);
+  let saving: Promise<unknown> = Promise.resolve();
+  blobs.delete = async (keys) => {
+    saving = expectFailure(() => store.save({ name: "image", value }), "bad_value");
+    await saving;
+    await remove(keys);
+  };
+  expect(await store.sweep()).toBe(true);
+  await saving;
+  expect(store.count()).toBe(0);
+});
+
 describe("streamed content", () => {
   const received = (store: SqlStore) => {
     const line = new TextEncoder().encode(`"${"x".repeat(MIB)}"\n`);

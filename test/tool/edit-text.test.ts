@@ -190,15 +190,7 @@ describe("edits of a text", () => {
     expect(none.details).toEqual({ edit: 0, near: undefined });
   });
 
-  it.each<
-    [
-      text: string,
-      find: string,
-      kinds: string[],
-      place: [line: number, column: number],
-      forms: [string, string],
-    ]
-  >([
+  it.each<[string, string, kinds: string[], place: [number, number], forms: [string, string]]>([
     ["a\r\nb\r\nc", "b\nc", ["line ends"], [2, 2], ["\r\n", "\n"]],
     ["one\rtwo", "one\ntwo", ["line ends"], [1, 4], ["\r", "\n"]],
     ["if (x) {\n\treturn\n}", "{\n    return", ["white space"], [1, 9], ["\n\t", "\n    "]],

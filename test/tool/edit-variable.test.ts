@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { Json } from "../../src/value/json.ts";
+import { compact, type Json } from "../../src/value/json.ts";
 import { callTool, outputOf } from "../support/runtime-tool-calls.ts";
 import { failureOf, storeWith } from "../support/wrapped.ts";
 import { diffsOfEdited } from "../../src/tool/edit/edited-diffs.ts";
@@ -19,6 +19,8 @@ const refused = async (store: MemoryStore, input: object, options: object = {}) 
     return error as { code: string; message: string };
   }
 };
+
+const replaced = (find: string, replace: string) => [{ find, replace }];
 
 describe("edit_variable", () => {
   it("replaces exact texts in place, and shows what has changed", async () => {
@@ -84,14 +86,6 @@ describe("edit_variable", () => {
     expect(await store.read("page")).toBe("a 😀");
   });
 
-  it("saves the result under another name, and leaves the variable", async () => {
-    const store = await storeWith({ page: "a b" });
-    const input = { name: "page", edits: [{ find: "a", replace: "c" }], saveAs: "page_2" };
-    expect(await edit(store, input)).toMatchObject({ $var: "page_2", version: 1 });
-    expect([await store.read("page"), await store.read("page_2")]).toEqual(["a b", "c b"]);
-    expect(store.info("page_2")).toMatchObject({ tool: "edit_variable", input });
-  });
-
   it("resolves references in all values, and joins their labels", async () => {
     const store = await storeWith({ page: "Dear NAME, TABLE" });
     await store.save({ name: "who", value: { name: "Ann" }, sources: ["mcp:crm"], trusted: false });
@@ -108,25 +102,36 @@ describe("edit_variable", () => {
     });
   });
 
-  it("applies a JSON Patch, even to a part", async () => {
-    const store = await storeWith({ doc: { list: [1, 2], text: "a" }, n: [7] });
-    const edits = [
-      { op: "test", path: "/text", value: "a" },
-      { op: "add", path: "/list/-", value: "$n[0]" },
-      { op: "remove", path: "/text" },
-    ];
-    expect(await edit(store, { name: "doc", edits })).toEqual({
-      $var: "doc",
-      type: "object",
-      count: 1,
-      version: 2,
-      diff: '@@ -1,7 +1,7 @@\n {\n   "list": [\n     1,\n-    2\n-  ],\n-  "text": "a"\n+    2,\n+    7\n+  ]\n }\n',
-    });
-    await edit(store, { name: "doc.list", edits: [{ op: "replace", path: "/0", value: null }] });
-    expect(await store.read("doc")).toEqual({ list: [null, 2, 7] });
-    await store.save({ name: "doc", value: { text: "a b" } });
-    await edit(store, { name: "doc.text", edits: [{ find: "a", replace: "c" }] });
-    expect(await store.read("doc")).toEqual({ text: "c b" });
+  const patch = (op: string, path: string, value?: Json) => compact({ op, path, value });
+
+  it.each<[string, Json, object, Json]>([
+    [
+      "a JSON Patch",
+      { list: [1, 2], text: "a" },
+      {
+        edits: [
+          patch("test", "/text", "a"),
+          patch("add", "/list/-", "$n[0]"),
+          patch("remove", "/text"),
+        ],
+      },
+      { list: [1, 2, 7] },
+    ],
+    [
+      "a part",
+      { list: [1] },
+      { name: "doc.list", edits: patch("replace", "/0", null) },
+      { list: [null] },
+    ],
+    ["a text in it", { t: "a b" }, { name: "doc.t", edits: replaced("a", "c") }, { t: "c b" }],
+    ["all in quotes", "a b", { edits: JSON.stringify(replaced("a", "c")) }, "c b"],
+  ])("edits %s", async (_, before, input, after) => {
+    const store = await storeWith({ doc: before, n: [7] });
+    await edit(store, { name: "doc", ...input });
+    expect(await store.read("doc")).toEqual(after);
+    await edit(store, { name: "doc", edits: "undo" });
+    await edit(store, { name: "doc", saveAs: "copy", ...input });
+    expect([await store.read("doc"), store.info("copy")?.tool]).toEqual([before, "edit_variable"]);
   });
 
   it("makes all edits or none", async () => {
@@ -200,40 +205,33 @@ describe("edit_variable", () => {
       return store;
     }
 
-    it("does not edit a guarded variable, whatever it contains", async () => {
+    const texts = ["Ann", "Bob"].map((find) => ({ find, replace: "" }));
+    const removals = ["/name", "/none"].map((path) => ({ op: "remove", path }));
+    const searches = ["$sealed.name", "$sealed.none", "x $sealed[0]"];
+    const tests = searches.map((value) => ({ op: "test", path: "/a", value }));
+
+    it.each<[string, string, readonly object[], RegExp]>([
+      ["edit a guarded text", "text", texts, /^variable_sealed: \$text is sealed/u],
+      ["edit guarded JSON", "sealed", removals, /^variable_sealed: \$sealed is sealed/u],
+      [
+        "search for them",
+        "page",
+        searches.map((find) => ({ find, replace: "" })),
+        /^variable_sealed: .* withheld/u,
+      ],
+      ["test for them", "doc", tests, /^variable_sealed: .* withheld/u],
+      ["insert secrets", "page", [{ find: "X", replace: "$key" }], /^variable_secret/u],
+      ["edit secrets", "key", [{ find: "X", replace: "$key" }], /^variable_secret/u],
+    ])("does not %s, whatever they contain", async (_, name, all, failure) => {
       const store = await sealedStore();
       await store.save({ name: "text", value: "Ann Secret", visibility: "sealed" });
-      const failures = [];
-      for (const find of ["Ann", "Bob"]) {
-        const edits = [{ find, replace: "" }];
-        failures.push(await refused(store, { name: "text", edits }));
-        failures.push(await refused(store, { name: "text", edits, saveAs: "other" }));
-      }
-      for (const path of ["/name", "/none"]) {
-        const edits = [{ op: "remove", path }];
-        failures.push(await refused(store, { name: "sealed", edits }));
-      }
-      const [first] = failures;
-      expect(first).toMatchObject({ code: "variable_sealed" });
-      for (const failure of failures) {
-        expect(failure?.message.replace("$sealed", "$text")).toBe(first?.message);
-      }
-    });
-
-    it("does not search or test for them", async () => {
-      const store = await sealedStore();
-      const failures = new Set<Awaited<ReturnType<typeof refused>>>();
-      for (const reference of ["$sealed.name", "$sealed.none", "x $sealed[0]"]) {
-        const edits = [{ find: reference, replace: "" }];
-        failures.add(await refused(store, { name: "page", edits, saveAs: "p2" }));
-      }
       await store.save({ name: "doc", value: { a: 1 } });
-      for (const value of ["$sealed.name", "$sealed.none"]) {
-        const edits = [{ op: "test", path: "/a", value }];
-        failures.add(await refused(store, { name: "doc", edits, saveAs: "p2" }));
+      const failures = new Set<string>();
+      for (const one of all) {
+        const error = await refused(store, { name, edits: [one], saveAs: "p2" });
+        failures.add(`${error?.code}: ${error?.message}`);
       }
-      const said = new Set(Array.from(failures, (one) => `${one?.code}: ${one?.message}`));
-      expect([...said]).toEqual([expect.stringMatching(/^variable_sealed: .* withheld/u)]);
+      expect([...failures]).toEqual([expect.stringMatching(failure)]);
       expect(store.info("p2")).toBeUndefined();
     });
 
@@ -270,14 +268,6 @@ describe("edit_variable", () => {
         });
         expect(store.info("out")).toBeUndefined();
       }
-    });
-
-    it("refuses secrets", async () => {
-      const store = await sealedStore();
-      const edits = [{ find: "X", replace: "$key" }];
-      const code = "variable_secret";
-      expect(await refused(store, { name: "page", edits, saveAs: "p2" })).toMatchObject({ code });
-      expect(await refused(store, { name: "key", edits })).toMatchObject({ code });
     });
   });
 
@@ -318,21 +308,14 @@ describe("edit_variable", () => {
       message:
         "No earlier version of $page is kept. Read it with read_variable, then edit it as it is.",
     });
+    await outputOf("set_variable", { name: "page", value: [1] }, { store, inRun: false });
+    await edit(store, undo);
+    expect(await store.read("page")).toBe("a");
     await store.save({ name: "page", value: "d", keepsVersion: true, visibility: "sealed" });
     expect(await refused(store, undo)).toMatchObject({ code: "variable_sealed" });
     expect(await refused(store, { ...undo, saveAs: "other" })).toMatchObject({
       code: "variable_sealed",
     });
-  });
-
-  it("keeps what set_variable replaces, too", async () => {
-    const store = new MemoryStore();
-    const set = (value: Json) =>
-      outputOf("set_variable", { name: "v", value }, { store, inRun: false });
-    await set("a");
-    await set({ b: 1 });
-    await edit(store, { name: "v", edits: "undo" });
-    expect(await store.read("v")).toBe("a");
   });
 
   it("marks a text as composed if an edit puts a URL together", async () => {
@@ -400,8 +383,6 @@ it.each<[report: string, text: string, edit: Replacement & { readonly after: str
   expect(await edited(text, edit)).toEqual({ text: after, failure: undefined });
 });
 
-const replaced = (find: string, replace: string) => [{ find, replace }];
-
 async function withPage(value: Json = "a\nb\nc\n") {
   const store = new MemoryStore();
   await store.save({ name: "page", value, tool: "get_page" });
@@ -409,47 +390,44 @@ async function withPage(value: Json = "a\nb\nc\n") {
 }
 
 describe("the diffs of edited variables", () => {
-  it("compare with the variable that was edited", async () => {
-    const store = await withPage();
-    await edit(store, { name: "page", edits: replaced("b", "B"), saveAs: "page_2" });
-    expect(await diffsOfEdited(["page", "page_2"], store)).toEqual([
-      {
-        name: "page_2",
-        version: 1,
-        from: { name: "page", version: 1 },
-        diff: "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
-      },
-    ]);
-  });
-
-  it("include earlier edits, so that none is hidden", async () => {
-    const store = await withPage();
-    await edit(store, { name: "page", edits: replaced("a", "A") });
-    await edit(store, { name: "page", edits: replaced("b", "B"), saveAs: "page_2" });
-    await edit(store, { name: "page_2", edits: replaced("c", "C"), saveAs: "page_3" });
-    expect(await diffsOfEdited(["page_3"], store)).toEqual([
-      {
-        name: "page_3",
-        version: 1,
-        from: { name: "page", version: 1 },
-        diff: "@@ -1,3 +1,3 @@\n-a\n-b\n-c\n+A\n+B\n+C\n",
-      },
-    ]);
-  });
-
-  it("compare JSON line by line, and a part with the variable made from it", async () => {
-    const store = await withPage({ list: [1, 2], text: "a" });
-    await edit(store, { name: "page", edits: [{ op: "replace", path: "/list/0", value: 7 }] });
-    const [whole] = await diffsOfEdited(["page"], store);
-    expect(whole?.diff).toContain("-    1,\n+    7,\n");
-    await edit(store, { name: "page.text", edits: replaced("a", "b"), saveAs: "text" });
-    expect(await diffsOfEdited(["text"], store)).toEqual([
-      {
-        name: "text",
-        version: 1,
-        from: { name: "page.text", version: 1 },
-        diff: "@@ -1,1 +1,1 @@\n-a\n+b\n".replaceAll(",1", ""),
-      },
+  it.each<[string, Json, readonly object[], string, { name: string; diff: string }]>([
+    [
+      "compare with the variable that was edited",
+      "a\nb\nc\n",
+      [{ name: "page", edits: replaced("b", "B"), saveAs: "page_2" }],
+      "page_2",
+      { name: "page", diff: "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n" },
+    ],
+    [
+      "include earlier edits, so that none is hidden",
+      "a\nb\nc\n",
+      [
+        { name: "page", edits: replaced("a", "A") },
+        { name: "page", edits: replaced("b", "B"), saveAs: "page_2" },
+        { name: "page_2", edits: replaced("c", "C"), saveAs: "page_3" },
+      ],
+      "page_3",
+      { name: "page", diff: "@@ -1,3 +1,3 @@\n-a\n-b\n-c\n+A\n+B\n+C\n" },
+    ],
+    [
+      "compare JSON line by line",
+      [1, 2],
+      [{ name: "page", edits: [{ op: "replace", path: "/0", value: 7 }] }],
+      "page",
+      { name: "page", diff: "@@ -1,4 +1,4 @@\n [\n-  1,\n+  7,\n   2\n ]\n" },
+    ],
+    [
+      "compare a part with the variable made from it",
+      { text: "a" },
+      [{ name: "page.text", edits: replaced("a", "b"), saveAs: "text" }],
+      "text",
+      { name: "page.text", diff: "@@ -1 +1 @@\n-a\n+b\n" },
+    ],
+  ])("%s", async (...[, value, edits, name, { diff, ...from }]) => {
+    const store = await withPage(value);
+    for (const one of edits) await edit(store, one);
+    expect(await diffsOfEdited([name], store)).toMatchObject([
+      { name, from: { ...from, version: 1 }, diff },
     ]);
   });
 

@@ -277,19 +277,11 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
     const tools = new Tools(store, { files: none });
     const inside = ["a", "file:a/b.json", "ä/ö.txt", "x".repeat(200)];
     for (const file of inside) await tools.call("export_variable", { name: "v", file });
-    const outside = [
-      "",
-      "/a",
-      "../a",
-      "a/../b",
-      "a//b",
-      "a/",
-      "./a",
-      "a\\b",
+    for (const file of [
+      ..." /a ../a a/../b a//b a/ ./a a\\b".split(" "),
       "a\nb",
       "x".repeat(201),
-    ];
-    for (const file of outside) {
+    ]) {
       const exporting = tools.call("export_variable", { name: "v", file });
       await expect(exporting, file).rejects.toMatchObject({ code: "bad_path" });
     }

@@ -8,28 +8,21 @@ import {
   putValue,
   type workerSettings,
 } from "../../../src/internal-edge.ts";
-import { encoding, sqlRows, streamOf } from "../../../src/internal.ts";
+import { encoding, streamOf } from "../../../src/internal.ts";
 import { line, type LineOf } from "./transfer-format.ts";
 import { readHeader } from "./transfer-lines.ts";
-
-/** In the table `meta`: the number of parts of the file that an object stores. No conversation has it. */
-const PARTS = "parts";
 
 /** Stores a part of a file as a variable. Parts arrive in order; a part sent again replaces the first. */
 export async function storePart(
   context: contexts.ConversationContext,
-  { part, of }: { readonly part: number; readonly of: number },
+  part: number,
   request: Request,
 ): Promise<Response> {
-  const known = partsIn(context);
-  if (known === undefined && part > 1) throw noSuchImport();
-  if (known !== undefined && known !== of) {
-    throw new ByrefError("bad_request", `The first part has of=${known}, this one of=${of}.`);
-  }
-  const next = 1 + context.store.count();
+  const count = context.data?.store.count();
+  if (count === undefined && part > 1) throw noSuchImport();
+  const next = 1 + (count ?? 0);
   if (part > next) throw new ByrefError("conflict", `Send part ${next} next.`, { next });
   const { info } = await putValue(context, { name: nameOf(part), request, options: {} });
-  if (known === undefined) sqlRows.writeMeta(context.sql, PARTS, String(of));
   return Response.json(info, { status: 201 });
 }
 
@@ -39,17 +32,16 @@ export async function storePart(
  */
 export async function joinParts(context: contexts.ConversationContext): Promise<Response> {
   const { data } = context;
-  const of = partsIn(context) ?? 0;
-  if (data === undefined || data.store.count() < of) throw noSuchImport();
-  const { id } = await readHeader(streamOf(bytesOf(data, of)));
+  if (data === undefined) throw noSuchImport();
+  const { id } = await readHeader(streamOf(bytesOf(data)));
   const headers = new Headers({ ...NDJSON, "x-byref-id": id });
   const { tenant } = conversations.nameIn(context.state.id.name);
-  const tail = await new Response(streamOf(bytesOf(data, of, MAX_END_CHARS))).text();
+  const tail = await new Response(streamOf(bytesOf(data, MAX_END_CHARS))).text();
   const end = endIn(tail);
   if (tenant !== undefined && end !== undefined) {
     if (await isSeal(context.settings, tenant, end)) headers.set("x-byref-sealed", "yes");
   }
-  return new Response(streamOf(bytesOf(data, of)), { headers });
+  return new Response(streamOf(bytesOf(data)), { headers });
 }
 
 export const NDJSON = { "content-type": "application/x-ndjson; charset=utf-8" };
@@ -69,12 +61,9 @@ function endIn(tail: string): LineOf<"end"> | undefined {
 const MAX_END_CHARS = 512;
 
 /** The bytes of all parts, or the last `count` of them. */
-async function* bytesOf(
-  { store }: ConversationData,
-  of: number,
-  count = Infinity,
-): AsyncGenerator<Uint8Array> {
-  const sizes = Array.from({ length: of }, (_, index) => store.info(nameOf(index + 1))?.bytes ?? 0);
+async function* bytesOf({ store }: ConversationData, count = Infinity): AsyncGenerator<Uint8Array> {
+  const parts = Array.from({ length: store.count() }, (_, index) => nameOf(index + 1));
+  const sizes = parts.map((name) => store.info(name)?.bytes ?? 0);
   let skipped = Math.max(sizes.reduce((sum, size) => sum + size, 0) - count, 0);
   for (const [index, bytes] of sizes.entries()) {
     const part = store.open(nameOf(index + 1));
@@ -93,12 +82,6 @@ function nameOf(part: number): string {
   return `part_${part}`;
 }
 
-/** Undefined before the first part. */
-function partsIn({ data, sql }: contexts.ConversationContext): number | undefined {
-  const known = data && sqlRows.readMeta(sql, PARTS);
-  return known === undefined ? undefined : Number(known);
-}
-
 function noSuchImport(): ByrefError {
   const message = "There is no such import, or it has expired. Begin with part 1.";
   return new ByrefError("not_found", message);
@@ -111,7 +94,8 @@ function noSuchImport(): ByrefError {
  */
 export async function sealOf(settings: workerSettings.Settings, tenant: string, sha256: string) {
   const key = await hmacKey(settings, "export");
-  const seal = key && (await crypto.subtle.sign("HMAC", key, signed(tenant, sha256)));
+  const signed = new TextEncoder().encode(JSON.stringify([tenant, sha256]));
+  const seal = key && (await crypto.subtle.sign("HMAC", key, signed));
   return seal && encoding.toHex(new Uint8Array(seal));
 }
 
@@ -121,12 +105,8 @@ async function isSeal(
   tenant: string,
   { sha256, seal = "" }: LineOf<"end">,
 ): Promise<boolean> {
-  const key = await hmacKey(settings, "export");
-  if (key === undefined || !/^[0-9a-f]{64}$/u.test(seal)) return false;
-  const bytes = Uint8Array.from(seal.match(/../gu) ?? [], (hex) => Number.parseInt(hex, 16));
-  return crypto.subtle.verify("HMAC", key, bytes, signed(tenant, sha256));
-}
-
-function signed(tenant: string, sha256: string): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify([tenant, sha256]));
+  const expected = await sealOf(settings, tenant, sha256);
+  if (expected === undefined) return false;
+  // Signatures of both are compared, so that timing reveals nothing about the seal.
+  return (await sealOf(settings, tenant, expected)) === (await sealOf(settings, tenant, seal));
 }

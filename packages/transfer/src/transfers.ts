@@ -82,10 +82,7 @@ async function importFrom(
 }
 
 const own = { id: parameters.text, labels: z.enum(["keep", "lower"]).prefault("keep") };
-const place = {
-  part: parameters.wholeNumber(1, limits.maxBatchItems).prefault(1),
-  of: parameters.wholeNumber(1, limits.maxBatchItems).prefault(1),
-};
+const part = parameters.wholeNumber(1, limits.maxBatchItems).prefault(1);
 
 /** Import into a conversation's object, and storage of an import's parts in a separate object. */
 const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
@@ -96,8 +93,8 @@ const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
   ),
   endpoint(
     "PUT /transfer/parts",
-    { summary: "Stores a part", query: place, content: file, answers: { 201: "Stored" } },
-    ({ query, request }, { context }) => storePart(context, query, request),
+    { summary: "Stores a part", query: { part }, content: file, answers: { 201: "Stored" } },
+    ({ query, request }, { context }) => storePart(context, query.part, request),
   ),
   endpoint(
     "GET /transfer/parts",
@@ -131,7 +128,8 @@ const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
     {
       summary: "Imports a conversation from a file, in one or more parts",
       query: {
-        ...place,
+        part,
+        of: part,
         import: parameters.text.optional().describe("The import returned for part 1"),
         labels: keepLabels.describe("Trusts the file: its labels and approvals are kept"),
         location: locationQuery,
@@ -148,7 +146,7 @@ const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
       const upload = conversations.requireId(known ?? crypto.randomUUID());
       const parts = conversations.importOf(context, upload);
       const { header, body } = withEnd(context.var.body.pieces());
-      const stored = await parts.fetch(`http://conversation/transfer/parts?part=${part}&of=${of}`, {
+      const stored = await parts.fetch(`http://conversation/transfer/parts?part=${part}`, {
         method: "PUT",
         headers: [header, ["content-type", "application/octet-stream"]],
         body,

@@ -22,8 +22,10 @@ export class Bodies {
   readonly #newId: () => string;
   /** Ids of garbage bodies that are being written or about to be committed. */
   readonly #kept = new Set<string>();
-  /** Number of readers of each body, which may become garbage meanwhile. */
-  readonly #readers = new Map<string, number>();
+  /** Ids of garbage bodies that are being deleted, or may be after a failure. They cannot be saved. */
+  readonly #swept = new Set<string>();
+  /** The bodies that are being read, which may become garbage meanwhile: one for each reader. */
+  readonly #readers = new Set<Pick<StoredBody, "id">>();
 
   constructor(rows: Rows, bucket: Bucket | undefined, newId: () => string) {
     this.#rows = rows;
@@ -81,7 +83,7 @@ export class Bodies {
 
   /** Removes the body from the garbage. Throws `bad_value` if another row refers to it, or if it was swept. */
   #claim(body: StoredBody): void {
-    if (this.#rows.garbage.get({ id: body.id }) === undefined) {
+    if (this.#swept.has(body.id) || this.#rows.garbage.get({ id: body.id }) === undefined) {
       const message = "A streamed value can be saved once, and soon; send it again.";
       throw new ByrefError("bad_value", message);
     }
@@ -121,13 +123,9 @@ export class Bodies {
   /** Protects the body from the sweep until the returned function is called. */
   hold(body: Body): () => void {
     if (!isStored(body)) return () => undefined;
-    const { id } = body;
-    this.#readers.set(id, (this.#readers.get(id) ?? 0) + 1);
-    let isHeld = true;
-    return () => {
-      if (isHeld) this.#endRead(id);
-      isHeld = false;
-    };
+    const reader = { id: body.id };
+    this.#readers.add(reader);
+    return () => void this.#readers.delete(reader);
   }
 
   /**
@@ -152,6 +150,7 @@ export class Bodies {
     const inBucket = bodies.filter(({ location }) => location === "r2");
     if (inBucket.length > 0) {
       const { blobs, prefix } = this.#requireBucket();
+      for (const { id } of bodies) this.#swept.add(id);
       await blobs.delete(inBucket.map(({ id }) => prefix + id));
     }
     this.#rows.transaction(() => {
@@ -160,17 +159,12 @@ export class Bodies {
         this.#rows.garbage.remove({ id });
       }
     });
+    for (const { id } of bodies) this.#swept.delete(id);
     return !this.hasGarbage();
   }
 
   #isInUse({ id }: StoredBody): boolean {
-    return this.#kept.has(id) || this.#readers.has(id);
-  }
-
-  #endRead(id: string): void {
-    const others = (this.#readers.get(id) ?? 0) - 1;
-    if (others > 0) this.#readers.set(id, others);
-    else this.#readers.delete(id);
+    return this.#kept.has(id) || [...this.#readers].some((reader) => reader.id === id);
   }
 
   #requireBucket(): Bucket {

@@ -14,9 +14,7 @@ export class SqlChunks extends LateTable implements Chunks {
     let offset = start;
     for (const chunk of piecesOf(bytes, limits.maxRecordBytes)) {
       // SQLite copies the whole buffer, so a view of a larger buffer needs its own.
-      const isWhole =
-        chunk.buffer instanceof ArrayBuffer && chunk.length === chunk.buffer.byteLength;
-      const buffer = isWhole ? chunk.buffer : copyOf(chunk).buffer;
+      const { buffer } = copyOf(chunk);
       this.sql.run(`INSERT INTO chunk (id, start, bytes) VALUES (?, ?, ?)`, id, offset, buffer);
       offset += chunk.length;
     }

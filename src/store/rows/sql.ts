@@ -74,12 +74,11 @@ export class LateTable {
   readonly #columns: string;
   #exists: boolean | undefined;
 
-  /** `columns`: the rest of the statement that creates it. `isNew`: it does not exist yet. */
-  constructor(sql: Sql, name: string, columns: string, isNew = false) {
+  /** `columns`: the rest of the statement that creates it. */
+  constructor(sql: Sql, name: string, columns: string) {
     this.sql = sql;
     this.name = name;
     this.#columns = columns;
-    if (isNew) this.#exists = false;
   }
 
   get exists(): boolean {
@@ -117,9 +116,9 @@ export class SqlTable<Row, Listed = Row> extends LateTable implements Table<Row,
   constructor(
     sql: Sql,
     name: string,
-    { columns, isNew, ...format }: RowFormat<Row, Listed> & { columns: string; isNew?: boolean },
+    { columns, ...format }: RowFormat<Row, Listed> & { readonly columns: string },
   ) {
-    super(sql, name, columns, isNew);
+    super(sql, name, columns);
     this.#format = format;
   }
 

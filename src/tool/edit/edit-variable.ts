@@ -231,16 +231,11 @@ async function* piecesOf(open: OpenValue): AsyncGenerator<string> {
 }
 
 /** Returns the first line end of a text, if there is one in its first part. */
-async function lineEndIn(store: Variables, target: Target): Promise<string | undefined> {
-  const open = target.path.length === 0 ? openText(store, target) : undefined;
-  try {
-    const start = open && (await open.read(0, Math.min(PART_BYTES, open.info.bytes)));
-    const text =
-      start === undefined ? await valueAt(store, target) : new TextDecoder().decode(start);
-    return typeof text === "string" ? lineEndOf(text) : undefined;
-  } finally {
-    open?.close();
-  }
+async function lineEndIn(store: Variables, { name, path }: Target): Promise<string | undefined> {
+  const start = await store.readPath(name, [...path, { from: 0, to: PART_BYTES }]);
+  return start?.found === true && typeof start.value === "string"
+    ? lineEndOf(start.value)
+    : undefined;
 }
 
 /** Opens a text that is stored as UTF-8. */
@@ -420,21 +415,19 @@ interface NearLine {
 /** Returns the line that has most of the wanted text's triples of characters. */
 function nearestLine(text: string, wanted: string): NearLine | undefined {
   const first = wanted.split("\n").find((line) => line.trim() !== "") ?? "";
-  const triples = triplesOf(first.trim().slice(0, PART_CHARS));
-  let best: (NearLine & { share: number }) | undefined;
+  const triples = [...triplesOf(first.trim().slice(0, PART_CHARS))];
+  let most = MIN_SHARE * triples.length;
+  let nearest: NearLine | undefined;
   for (const [index, line] of text.split("\n").entries()) {
-    for (let at = 0; at === 0 || at < line.length; at += PART_CHARS / 2) {
-      const part = line.slice(at, at + PART_CHARS);
-      const own = triplesOf(part);
-      let common = 0;
-      for (const triple of triples) if (own.has(triple)) common++;
-      const share = common / Math.max(triples.size, 1);
-      if (share > Math.max(best?.share ?? 0, MIN_SHARE)) {
-        best = { line: index + 1, text: part.trim(), share };
-      }
+    for (const part of slicesOf(line, PART_CHARS)) {
+      const inPart = triplesOf(part);
+      const common = triples.filter((triple) => inPart.has(triple)).length;
+      if (common <= most) continue;
+      most = common;
+      nearest = { line: index + 1, text: part.trim().toWellFormed() };
     }
   }
-  return best && { line: best.line, text: best.text.toWellFormed() };
+  return nearest;
 }
 
 function triplesOf(text: string): ReadonlySet<string> {

@@ -37,11 +37,9 @@ export function searchVariable(maxWork: number = limits.maxReadWork): RuntimeToo
         throw new ByrefError("bad_value", `$${info.name} is bytes, and has no text.`);
       }
       const { query, top_k, offset = 0 } = input;
-      const matcher = new Matcher(query);
       const repeated = compact({ name: nameOf(target), query, top_k });
       const findings = new Findings(target, repeated, top_k ?? DEFAULT_HITS);
-      const search: Search = { target, matcher, findings, maxWork, offset };
-      await run(store, search);
+      await run(store, { target, matcher: new Matcher(query), findings, maxWork, offset });
       return { output: findings.output(), untrusted: !info.trusted };
     },
   });
@@ -67,8 +65,6 @@ interface Searched {
   readonly hits: readonly Hit[];
   /** The number of all matches. */
   readonly count: number;
-  /** True if the work limit was reached before its end. */
-  readonly isCut: boolean;
 }
 
 /** A match as a reference, with the surrounding text. */
@@ -77,7 +73,10 @@ interface Hit {
   readonly excerpt: string;
 }
 
-/** Searches a path with `[*]` element by element, so that each match has a path of its own. */
+/**
+ * Searches a path with `[*]` element by element, so that each match has a path of its own. Stops after an element, or a
+ * part of a text, with which the work reaches its limit.
+ */
 async function run(store: Variables, search: Search): Promise<void> {
   const { target, matcher, findings, maxWork, offset } = search;
   const { name, path } = target;
@@ -88,25 +87,19 @@ async function run(store: Variables, search: Search): Promise<void> {
   const isText = sequence?.type === "string";
   // A text has no elements: this throws the error for that.
   if (isText && at >= 0) await valueAt(store, target);
-  const workTo = (position: number) =>
-    matcher.work + (position - offset) * (sequence?.averageChars ?? 1);
-  const scope: Scope = { name, matcher, offset, isOver: (to) => workTo(to) > maxWork };
   const isScalarPart = "value" in part && isScalar(part.value);
   const rest = at < 0 && !isScalarPart ? undefined : path.slice(base.length + 1);
-  const searched = isText ? searchText(scope, sequence) : searchJson(scope, part, { base, rest });
+  const searched = isText ? searchText(sequence, search) : searchJson(part, { base, rest }, search);
   const breaks = new Breaks();
+  let work = 0;
   for await (const one of searched) {
-    // What was searched only in part is searched again, unless it alone exceeds the limit.
-    if (one.isCut && one.from > offset) {
+    if (work > maxWork) {
       const of = sequence === undefined ? "" : ` of ${sequence.count}`;
       return findings.stop(one.from, `before ${one.from}${of}`);
     }
     findings.add(one);
-    if (one.isCut) {
-      const place = nearestReference(name, one.place);
-      return findings.stop(one.next, `in ${place}, which is too large: search a part of it`);
-    }
-    if (breaks.areDue(workTo(one.next))) await nextTask();
+    work = matcher.work + (one.next - offset) * (sequence?.averageChars ?? 1);
+    if (breaks.areDue(work)) await nextTask();
   }
 }
 
@@ -224,14 +217,6 @@ function folded(text: string): string {
   return aligned.replaceAll("ς", "σ");
 }
 
-/** What the searches of texts and of JSON need. */
-interface Scope extends Pick<Search, "matcher" | "offset"> {
-  /** The variable's name. */
-  readonly name: string;
-  /** True if the work limit is reached by a search up to this position. */
-  readonly isOver: (to: number) => boolean;
-}
-
 interface SearchPaths {
   /** The path of the array or object. */
   readonly base: Path;
@@ -241,9 +226,9 @@ interface SearchPaths {
 
 /** Searches strings, numbers and keys, element by element. Each has at most one match. */
 async function* searchJson(
-  { name, matcher, offset, isOver }: Scope,
   part: Part,
   { base, rest }: SearchPaths,
+  { target: { name }, matcher, offset }: Search,
 ): AsyncGenerator<Searched> {
   const work = new Work();
   let from = offset;
@@ -252,16 +237,12 @@ async function* searchJson(
     let count = 0;
     const texts = rest === undefined ? textsIn(path, value) : textsAt(path, value, { rest, work });
     for (const written of texts) {
-      if (isOver(from)) break;
       const match = matcher.find(written.text, 0);
       if (match === undefined || count++ >= limits.maxShownItems) continue;
       const reference = nearestReference(name, written.path);
-      const excerpt = excerptOf(written.text, windowOf(written.text, match));
-      hits.push({ reference, excerpt });
+      hits.push({ reference, excerpt: excerptOf(written.text, windowOf(written.text, match)) });
     }
-    const isCut = isOver(from);
-    yield { from, next: from + 1, place: path, hits, count, isCut };
-    from++;
+    yield { from, next: ++from, place: path, hits, count };
   }
 }
 
@@ -375,17 +356,16 @@ const KEPT_UNITS = 1_024;
 
 /** Searches a text from character `offset` on, match by match. Holds one slice at a time. */
 async function* searchText(
-  { name, matcher, offset, isOver }: Scope,
   sequence: Sequence,
+  { target: { name }, matcher, offset }: Search,
 ): AsyncGenerator<Searched> {
   const { count } = sequence;
   let from = Math.min(offset, count);
   let text = "";
   for (let at = from; at < count;) {
     const to = Math.min(at + SLICE, count);
-    const slice = await sequence.slice(at, to);
+    text += String(await sequence.slice(at, to));
     at = to;
-    if (typeof slice === "string") text += slice;
     const end = at < count ? text.length - KEPT_UNITS : text.length;
     let passed = 0;
     for (;;) {
@@ -396,15 +376,16 @@ async function* searchText(
       const next = first + codePointCount(text.slice(shown.start, shown.end));
       const place = sequence.pathOfSlice(first, next);
       const hit = { reference: nearestReference(name, place), excerpt: excerptOf(text, shown) };
-      yield { from, next, place, hits: [hit], count: 1, isCut: false };
+      yield { from, next, place, hits: [hit], count: 1 };
       from = next;
       passed = shown.end;
     }
     // Of what was searched, the start of a next match's surroundings stays.
     let left = Math.max(passed, at < count ? end - CHARS_BEFORE - 1 : end);
     if (cutsPair(text, left)) left--;
+    const before = from;
     from += codePointCount(text.slice(passed, left));
     text = text.slice(left);
-    yield { from, next: from, place: [], hits: [], count: 0, isCut: at < count && isOver(from) };
+    yield { from: before, next: from, place: [], hits: [], count: 0 };
   }
 }

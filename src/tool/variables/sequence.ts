@@ -164,45 +164,25 @@ export async function* childrenOf(part: Part, first = 0): AsyncGenerator<Child> 
     }
     return;
   }
-  for await (const batch of batchesOf(part.sequence, first)) {
-    for (const [index, value] of batch.elements.entries()) {
-      yield { path: { index: batch.from + index }, value };
+  const { sequence } = part;
+  const { count, averageChars } = sequence;
+  let size = Math.max(Math.floor(BATCH_CHARS / Math.max(averageChars, 1)), 1);
+  for (let from = first; from < count;) {
+    const to = Math.min(from + size, count);
+    let elements: Json;
+    try {
+      elements = await sequence.slice(from, to);
+    } catch (error) {
+      // They are too many to load at once. A single one that is too large throws.
+      if (codeOf(error) !== "limit_exceeded" || to - from <= 1) throw error;
+      size = Math.max(Math.floor((to - from) / 2), 1);
+      continue;
     }
+    const batch = isScalar(elements) || !isJsonArray(elements) ? [] : elements;
+    for (const [index, value] of batch.entries()) yield { path: { index: from + index }, value };
+    from = to;
   }
 }
 
 /** About 256 KiB at a time, which the store loads anyway to find one element. */
 const BATCH_CHARS = 262_144;
-
-async function* batchesOf(sequence: Sequence, first: number) {
-  const { count, averageChars } = sequence;
-  let size = Math.max(Math.floor(BATCH_CHARS / Math.max(averageChars, 1)), 1);
-  for (let from = first; from < count;) {
-    const to = Math.min(from + size, count);
-    const elements = await elementsWithin(sequence, { from, to });
-    if (elements === undefined) {
-      size = Math.max(Math.floor((to - from) / 2), 1);
-      continue;
-    }
-    yield { from, elements };
-    from = to;
-  }
-}
-
-/**
- * Returns undefined if the elements are too many to load at once. A single element that is too large throws.
- */
-async function elementsWithin(
-  sequence: Sequence,
-  { from, to }: Bounds,
-): Promise<readonly Json[] | undefined> {
-  try {
-    const elements = await sequence.slice(from, to);
-    return typeof elements === "object" && elements !== null && isJsonArray(elements)
-      ? elements
-      : [];
-  } catch (error) {
-    if (codeOf(error) === "limit_exceeded" && to - from > 1) return undefined;
-    throw error;
-  }
-}

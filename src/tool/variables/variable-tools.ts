@@ -134,15 +134,11 @@ function listVariables(user: VariableToolsOptions["user"]): RuntimeTool {
   });
 }
 
-interface Listed {
-  /** Total number of variables. */
-  readonly total: number;
-  readonly hidesUntrusted: boolean;
-}
-
-/** Shortens descriptions first, then omits the oldest variables. */
-function listOf(listed: readonly VariableInfo[], about: Listed): RuntimeResult {
-  const { total, hidesUntrusted } = about;
+/** Shortens descriptions first, then omits the oldest variables. `total`: the number of all variables. */
+function listOf(
+  listed: readonly VariableInfo[],
+  { total, hidesUntrusted }: { readonly total: number; readonly hidesUntrusted: boolean },
+): RuntimeResult {
   for (let first = 0; ; first += Math.max(Math.ceil((listed.length - first) / 10), 1)) {
     const infos = listed.slice(first);
     const more = total - infos.length;

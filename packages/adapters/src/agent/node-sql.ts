@@ -1,5 +1,5 @@
 import type * as sqlite from "node:sqlite";
-import { sqlRows, migrations, sqlStores } from "../../../../src/internal.ts";
+import { sqlRows, migrations, sqlStores, type StoreOptions } from "../../../../src/internal.ts";
 import { ByrefError, messageOf } from "../../../../src/errors.ts";
 
 export function hasNodeSqlite(): boolean {
@@ -135,10 +135,7 @@ export interface StoreOnDisk extends sqlStores.SqlStore {
  * `conflict` until `close` is called or the process ends. `:memory:` keeps nothing on disk. `bucket` is
  * a place outside of the file for large values.
  */
-export function sqliteStore(
-  file: string,
-  options: Omit<sqlStores.SqlStoreOptions, "isNew"> = {},
-): StoreOnDisk {
+export function sqliteStore(file: string, options: StoreOptions = {}): StoreOnDisk {
   const database = opened(file);
   const sql = new NodeSql(database);
   migrations.migrate(sql);

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { prefixedSql } from "../../src/durable/conversation-variables.ts";
 import { migrate } from "../../../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../../../src/store/sql-store.ts";
-import { contractOnSql } from "../../../../test/contract/variable-store-on-sql.ts";
+import { variableStoreContract } from "../../../../test/contract/variable-store.ts";
 import { NodeSql } from "../../../../test/support/node-sql.ts";
 
 it("a store with a prefix does not touch tables of the same names", async () => {
@@ -53,8 +53,8 @@ it("every table that a store creates has the prefix", () => {
   }
 });
 
-contractOnSql((sql, options) => {
-  const prefixed = prefixedSql(sql, "byref_");
+variableStoreContract((options) => {
+  const prefixed = prefixedSql(new NodeSql(), "byref_");
   migrate(prefixed);
   return new SqlStore(prefixed, options);
 });
