@@ -14,9 +14,9 @@ const bundles = [
   {
     name: "createRuntime, model passed in",
     config: "bench/bundle/wrangler.toml",
-    maxKiB: 220,
+    maxKiB: 209,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 522 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 516 },
 ];
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
