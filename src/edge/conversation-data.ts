@@ -84,6 +84,7 @@ export class ConversationData {
     this.#variableIdleMs = prolonged(variableIdleMs ?? limits.variableIdleMs);
     this.history = new History(sql, { isNew });
     this.store = new SqlStore(sql, {
+      isNew,
       onAccess,
       computed: () => this.#historyVariable(),
       ...compact({ bucket, csv, quotaBytes, keepVersions, idleMs: this.#variableIdleMs }),

@@ -1,5 +1,4 @@
 import { copyOf, joinBytes } from "../value/bytes.ts";
-import { compact } from "../value/json.ts";
 import type { Stored, StoredBody } from "./bytes/content.ts";
 import { isListed } from "./metadata.ts";
 import type { Tombstone, VariableInfo } from "./variable.ts";
@@ -114,14 +113,16 @@ class MemoryRows implements Rows {
     this.#rows.put({ name: entry.name }, { entry, info, stored });
   }
 
-  change(entry: Entry, info?: VariableInfo): void {
-    const row = this.#rows.get({ name: entry.name });
-    if (row !== undefined)
-      this.#rows.put({ name: entry.name }, { ...row, entry, ...compact({ info }) });
+  change(info: VariableInfo, entry: Entry): void {
+    this.#change({ info, entry });
   }
 
   remove(name: string): void {
     this.#rows.remove({ name });
+  }
+
+  touch(entries: readonly Entry[]): void {
+    for (const entry of entries) this.#change({ entry });
   }
 
   numbers(): Readonly<Record<string, number>> {
@@ -148,5 +149,11 @@ class MemoryRows implements Rows {
 
   forget(): void {
     // Nothing is cached: the rows are the only copy.
+  }
+
+  #change(changed: Partial<Row> & Pick<Row, "entry">): void {
+    const { name } = changed.entry;
+    const row = this.#rows.get({ name });
+    if (row !== undefined) this.#rows.put({ name }, { ...row, ...changed });
   }
 }

@@ -27,10 +27,15 @@ import type { Sources, Tombstone, VariableInfo } from "./variable.ts";
 import type { StoreOptions } from "./store-state.ts";
 import { VariableStore } from "./variables.ts";
 
+export interface SqlStoreOptions extends StoreOptions {
+  /** True if the database is new and empty. */
+  readonly isNew?: boolean;
+}
+
 /** Variables in SQLite, with large values in a bucket. Call `migrate` first. */
 export class SqlStore extends VariableStore {
-  constructor(sql: Sql, options: StoreOptions = {}) {
-    super(new SqlRows(sql), options);
+  constructor(sql: Sql, { isNew = false, ...options }: SqlStoreOptions = {}) {
+    super(new SqlRows(sql, isNew), options);
   }
 }
 
@@ -46,6 +51,10 @@ const LISTED_COLUMNS = [
 ].join(", ");
 const NUMBERS_KEY = "numbers";
 const COLUMNS = ENTRY_COLUMNS.join(", ");
+const ENTRIES = `SELECT json_group_array(json_array(${COLUMNS})) AS entries,
+  count(*) AS count, max(name) AS last`;
+/** Entries of one statement: 200 bytes each, 4,000 with all that one is made of, and at most 2 MB in SQLite's output. */
+const MAX_SELECTED = 400;
 /** Names in one binding, which is limited to `maxSqlValueBytes`. */
 const MAX_NAMES = 10_000;
 
@@ -56,19 +65,33 @@ export class SqlRows implements Rows {
   readonly versions: SqlTable<KeptVersion, KeptGlance>;
   readonly tombstones: SqlTable<Tombstone>;
   readonly #sql: Sql;
+  /** True while the database is new and empty. Then nothing needs to be read. */
+  #isNew: boolean;
 
-  constructor(sql: Sql) {
+  constructor(sql: Sql, isNew = false) {
+    this.#isNew = isNew;
     this.#sql = sql;
     this.chunks = new SqlChunks(sql);
     this.garbage = new SqlGarbage(sql);
-    this.versions = new SqlTable(sql, "earlier_version", versionFormat);
+    this.versions = new SqlTable(sql, "earlier_version", { ...versionFormat, isNew });
     this.tombstones = new SqlTable(sql, "tombstone", tombstoneFormat);
   }
 
   entries(): readonly Entry[] {
-    // As one JSON text, because each column that SQLite returns costs more than its content.
-    const rows = this.#sql.all(`SELECT json_array(${COLUMNS}) AS entry FROM variable`);
-    const entries = rows.map((row) => entryOf(JSON.parse(textIn(row, "entry")) as EntryValues));
+    const entries: Entry[] = [];
+    for (let after: string | undefined = this.#isNew ? undefined : ""; after !== undefined;) {
+      // As one JSON text, because each row that SQLite returns costs more than its content.
+      const row: SqlRow | undefined = firstRow(
+        this.#sql,
+        `${ENTRIES} FROM (SELECT ${COLUMNS} FROM variable
+           WHERE name > ? ORDER BY name LIMIT ${MAX_SELECTED})`,
+        after,
+      );
+      // A conversation that was never written to has no tables.
+      if (row === undefined) break;
+      entries.push(...(JSON.parse(textIn(row, "entries")) as EntryValues[]).map(entryOf));
+      after = numberIn(row, "count") < MAX_SELECTED ? undefined : textIn(row, "last");
+    }
     return entries.sort((one, other) => one.seq - other.seq);
   }
 
@@ -109,18 +132,23 @@ export class SqlRows implements Rows {
     });
   }
 
-  change({ name, accessedAtMs }: Entry, info?: VariableInfo): void {
-    const changed = info && columnsOf(info, ({ isChangeable }) => isChangeable === true);
-    const columns = { ...changed, accessed_at: accessedAtMs };
+  change(info: VariableInfo): void {
+    const columns = columnsOf(info, ({ isChangeable }) => isChangeable === true);
     this.#sql.run(
       `UPDATE variable SET ${Object.keys(columns).join(" = ?, ")} = ? WHERE name = ?`,
       ...Object.values(columns),
-      name,
+      info.name,
     );
   }
 
   remove(name: string): void {
     this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
+  }
+
+  touch(entries: readonly Entry[]): void {
+    for (const { name, accessedAtMs } of entries) {
+      this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, accessedAtMs, name);
+    }
   }
 
   numbers(): Readonly<Record<string, number>> {
@@ -137,6 +165,7 @@ export class SqlRows implements Rows {
   }
 
   forget(): void {
+    this.#isNew = false;
     this.tombstones.forget();
     this.chunks.forget();
     this.garbage.forget();

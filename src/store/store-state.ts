@@ -89,10 +89,16 @@ export class StoreState {
     return this.dueMs(entry) <= nowMs;
   }
 
-  /** Returns the entries that have not expired, oldest first. */
-  unexpired(): readonly Entry[] {
+  /** Returns the newest entries that have not expired, oldest first. Reads no more than it needs. */
+  unexpired(count = Infinity): readonly Entry[] {
     const nowMs = this.now();
-    return this.index.values().filter((entry) => !this.isDue(entry, nowMs));
+    const entries = this.index.values();
+    const found: Entry[] = [];
+    for (let at = entries.length - 1; at >= 0 && found.length < count; at--) {
+      const entry = entries[at];
+      if (entry !== undefined && !this.isDue(entry, nowMs)) found.push(entry);
+    }
+    return found.reverse();
   }
 
   /** Returns when the entry expires: at the end of its ttl, or after `idleMs` without use; Infinity if never. */

@@ -20,16 +20,18 @@ type OwnFields = Pick<Entry, "run" | "inputDigest">;
 /**
  * What is needed to find, name, order and evict the variables of a conversation, in memory: entries, tombstones and
  * used numbers. Each is loaded from the rows when it is first used, and again after a rollback. Changes are written
- * to the rows at once; times of reads are not, until `touch`, and a rollback forgets them, as the end of the process
- * does. Call methods that change something in a transaction.
+ * to the rows at once; times of reads are not, until `touch`. Call methods that change something in a transaction.
  */
 export class VariableIndex {
   readonly #rows: Rows;
   /** By name, oldest first. */
   #entries: Map<string, Entry> | undefined;
   #bytes = 0;
+  #lastAccessMs = 0;
   /** The newest seq of all writes, including rolled back ones. */
   #newestSeq = 0;
+  /** The entries before a rollback, which does not undo reads. */
+  #forgotten: ReadonlyMap<string, Entry> | undefined;
   #tombstones: Map<string, Tombstone> | undefined;
   /** The highest number used for each base, and those that the rows have: of names that were removed. */
   #numbers: { readonly used: Map<string, number>; readonly saved: Map<string, number> } | undefined;
@@ -51,6 +53,11 @@ export class VariableIndex {
   get bytes(): number {
     this.#load();
     return this.#bytes;
+  }
+
+  /** Time of the last read or write of any variable; undefined without variables. Does not decrease when one is deleted. */
+  get lastAccessMs(): number | undefined {
+    return this.#load().size === 0 ? undefined : this.#lastAccessMs;
   }
 
   get(name: string): Entry | undefined {
@@ -88,25 +95,25 @@ export class VariableIndex {
   change(info: VariableInfo): void {
     const entry = this.get(info.name);
     if (entry === undefined) return;
+    const changed = { ...entry, pinned: info.pinned, ...expiryIn(info) };
+    this.#load().set(info.name, changed);
     this.#listed.delete(info.name);
-    this.#write({ ...entry, pinned: info.pinned, ...expiryIn(info) }, info);
+    this.#rows.change(info, changed);
   }
 
   /** Records an access in memory and returns the changed entry. */
   access(entry: Entry, nowMs: number): Entry {
     const after = { ...entry, accessedAtMs: nowMs };
     this.#load().set(entry.name, after);
+    this.#lastAccessMs = Math.max(this.#lastAccessMs, nowMs);
     return after;
   }
 
   /** Writes access times to the rows. */
   touch(entries: readonly Entry[]): void {
-    for (const entry of entries) this.#write(entry);
-  }
-
-  #write(entry: Entry, info?: VariableInfo): void {
-    this.#load().set(entry.name, { ...entry, writtenAccessMs: entry.accessedAtMs });
-    this.#rows.change(entry, info);
+    const touched = entries.map((entry) => ({ ...entry, writtenAccessMs: entry.accessedAtMs }));
+    for (const entry of touched) this.#load().set(entry.name, entry);
+    this.#rows.touch(touched);
   }
 
   /** Returns the current metadata of a variable. */
@@ -118,8 +125,11 @@ export class VariableIndex {
 
   /** Returns current metadata without long inputs, because many of them would not fit into one response. */
   listed(entries: readonly Entry[]): readonly VariableInfo[] {
-    const kept = entries.flatMap(({ name }) => this.#listed.get(name) ?? []);
-    const infos = new Map(kept.map((info) => [info.name, info]));
+    const infos = new Map<string, VariableInfo>();
+    for (const { name } of entries) {
+      const info = this.#listed.get(name);
+      if (info !== undefined) infos.set(name, info);
+    }
     const missing = entries.flatMap(({ name }) => (infos.has(name) ? [] : name));
     const read = missing.length === 0 ? [] : this.#rows.listed(missing);
     for (const info of read) {
@@ -191,6 +201,7 @@ export class VariableIndex {
 
   /** Call it after a rollback. */
   forget(): void {
+    this.#forgotten = this.#entries ?? this.#forgotten;
     this.#entries = undefined;
     this.#tombstones = undefined;
     this.#numbers = undefined;
@@ -204,7 +215,13 @@ export class VariableIndex {
     const entries = this.#rows.entries();
     this.#entries = new Map();
     this.#bytes = 0;
-    for (const entry of entries) this.#add(entry);
+    this.#lastAccessMs = 0;
+    for (const entry of entries) {
+      const { seq, accessedAtMs } = this.#forgotten?.get(entry.name) ?? entry;
+      const isRead = seq === entry.seq && accessedAtMs > entry.accessedAtMs;
+      this.#add(isRead ? { ...entry, accessedAtMs } : entry);
+    }
+    this.#forgotten = undefined;
     return this.#entries;
   }
 
@@ -233,6 +250,7 @@ export class VariableIndex {
     this.#stale = undefined;
     this.#bytes += entry.bytes;
     this.#newestSeq = Math.max(this.#newestSeq, entry.seq);
+    this.#lastAccessMs = Math.max(this.#lastAccessMs, entry.accessedAtMs);
   }
 
   #drop(name: string): void {

@@ -145,7 +145,7 @@ export class VariableStore implements Variables {
     const count = wholeCount(last);
     const named = [...new Set(names)].flatMap((name) => this.#state.alive(name) ?? []);
     const entries =
-      names === undefined ? this.#state.unexpired() : named.toSorted((a, b) => a.seq - b.seq);
+      names === undefined ? this.#state.unexpired(count) : named.toSorted((a, b) => a.seq - b.seq);
     const listed = entries.slice(Math.max(entries.length - count, 0));
     const { info } = this.#state.computed() ?? {};
     const isFirst = info && listed.length < count && names?.includes(info.name) !== false;
@@ -258,8 +258,7 @@ export class VariableStore implements Variables {
 
   /** Time of the last read or write of any value, in milliseconds since 1970. */
   lastAccessMs(): number | undefined {
-    const times = Array.from(this.#state.index.values(), ({ accessedAtMs }) => accessedAtMs);
-    return times.length === 0 ? undefined : times.reduce((one, other) => Math.max(one, other));
+    return this.#state.index.lastAccessMs;
   }
 
   /** Discards a received value that will not be saved. */

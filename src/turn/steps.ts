@@ -415,7 +415,7 @@ export class Steps {
 
   /**
    * Returns the calls that may run. All calls of a step are prepared before any of them runs, so that each
-   * sees the variables as they were. If one names what another writes, none is: each is released in its turn.
+   * sees the variables as they were. If one names what another writes, only the first is: each is released in its turn.
    * Failures and approval requests are written at once.
    */
   async #plan(calls: readonly ToolCall[]): Promise<readonly Planned[]> {
@@ -423,7 +423,8 @@ export class Steps {
     const all = calls.slice(0, limits.maxBatchItems);
     const hasTags = tagsOf(this.#context.agent) !== undefined && all.length > 1;
     const isOrdered = hasTags || all.some((call) => this.#usesOf(call, all).length > 0);
-    return isOrdered ? [] : this.#planAll(all);
+    if (!isOrdered) return this.#planAll(all);
+    return this.#deferred === undefined ? [] : this.#release(this.#deferred);
   }
 
   /** The first call without an outcome, if it is deferred. Those of the provider may get theirs in a later answer. */

@@ -75,9 +75,11 @@ export interface Rows {
   stored(name: string): Stored | undefined;
   /** Inserts or replaces. */
   put(row: Row): void;
-  /** Writes a variable's changed metadata, if there is any, and the access time of its entry. */
-  change(entry: Entry, info?: VariableInfo): void;
+  /** Writes changed metadata of a variable, and its entry. */
+  change(info: VariableInfo, entry: Entry): void;
   remove(name: string): void;
+  /** Writes access times. */
+  touch(entries: readonly Entry[]): void;
   /** The highest numbers used in names, by base. */
   numbers(): Readonly<Record<string, number>>;
   saveNumbers(numbers: Readonly<Record<string, number>>): void;

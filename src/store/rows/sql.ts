@@ -74,11 +74,12 @@ export class LateTable {
   readonly #columns: string;
   #exists: boolean | undefined;
 
-  /** `columns`: the rest of the statement that creates it. */
-  constructor(sql: Sql, name: string, columns: string) {
+  /** `columns`: the rest of the statement that creates it. `isNew`: it does not exist yet. */
+  constructor(sql: Sql, name: string, columns: string, isNew = false) {
     this.sql = sql;
     this.name = name;
     this.#columns = columns;
+    if (isNew) this.#exists = false;
   }
 
   get exists(): boolean {
@@ -116,9 +117,9 @@ export class SqlTable<Row, Listed = Row> extends LateTable implements Table<Row,
   constructor(
     sql: Sql,
     name: string,
-    { columns, ...format }: RowFormat<Row, Listed> & { readonly columns: string },
+    { columns, isNew, ...format }: RowFormat<Row, Listed> & { columns: string; isNew?: boolean },
   ) {
-    super(sql, name, columns);
+    super(sql, name, columns, isNew);
     this.#format = format;
   }
 

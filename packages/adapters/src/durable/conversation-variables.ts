@@ -244,9 +244,9 @@ function storeWith(
   { bucket: r2, quotaBytes, idleMs }: ConversationVariablesOptions,
 ): sqlStores.SqlStore {
   const own = prefixedSql(sql, prefix);
-  migrations.migrate(own);
+  const isNew = migrations.migrate(own);
   const bucket = r2 && { blobs: new R2Blobs(r2), prefix: `${PREFIX}${id.toString()}/` };
-  return new sqlStores.SqlStore(own, json.compact({ quotaBytes, idleMs, bucket }));
+  return new sqlStores.SqlStore(own, { isNew, ...json.compact({ quotaBytes, idleMs, bucket }) });
 }
 
 const PREFIX = "byref_";
