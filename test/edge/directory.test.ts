@@ -191,6 +191,23 @@ it("a conversation that is deleted is not listed until it is created again, also
   await listedIs(tenant, id, { title: "The second" });
 });
 
+<<<<<<< ours
+=======
+it("a conversation that is deleted disappears when its page is listed, if the directory missed the deletion", async () => {
+  const tenant = newTenant();
+  const id = newId();
+  const directory = directoryOf(tenant.name);
+  await directory.put({ id, title: "gone", createdMs: 1_000, updatedMs: 2_000 });
+  expect(await tenant.ids()).toEqual([]);
+  expect(await directory.list({ limit: 10 })).toEqual({ entries: [] });
+  // A conversation that updates its entry while the page is made stays in the list.
+  const known = { id, title: null, createdMs: 1_000, updatedMs: 2_000 };
+  await directory.put({ ...known, updatedMs: 3_000 });
+  await directory.forget([known]);
+  expect((await directory.list({ limit: 10 })).entries).toHaveLength(1);
+});
+
+>>>>>>> theirs
 it("a lost update of the directory is repaired by the next write", async () => {
   const tenant = newTenant();
   const id = newId();

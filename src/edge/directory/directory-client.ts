@@ -13,7 +13,7 @@ import type { ConversationSummary } from "../conversation-data.ts";
 
 /** A tenant's directory: the methods that are called over RPC. */
 export type RemoteDirectory = {
-  readonly [Method in "put" | "remove" | "list" | "deleteAll" | "take" | "settle"]: (
+  readonly [Method in "put" | "remove" | "forget" | "list" | "deleteAll" | "take" | "settle"]: (
     ...parameters: Parameters<DirectoryObject[Method]>
   ) => Promise<Awaited<ReturnType<DirectoryObject[Method]>>>;
 } & Pick<DurableObjectStub, "fetch">;

@@ -127,6 +127,18 @@ export class DirectoryObject extends DurableObject {
     this.#sql.run(`DELETE FROM entry WHERE id = ?`, id);
   }
 
+  /** Removes entries that are unchanged: a conversation updated meanwhile exists. */
+  forget(gone: readonly DirectoryEntry[]): void {
+    for (const { id, createdMs, updatedMs } of gone) {
+      this.#sql.run(
+        `DELETE FROM entry WHERE id = ? AND created_at = ? AND updated_at = ?`,
+        id,
+        createdMs,
+        updatedMs,
+      );
+    }
+  }
+
   /**
    * Lists entries by last activity, newest first. `before`: the `next` of the previous page. `search`: words that a
    * title contains, in any case and order. A page reads at most `maxEntries` entries, so that with `search` it

@@ -12,7 +12,7 @@ import * as limits from "../../limits.ts";
 import type { LanguageModel } from "ai";
 import type { AppEnv, Bindings } from "../app-env.ts";
 import type { AgentsDescription, ModelDescription, PageOptions } from "../page-options.ts";
-import { conversationOf, type ConversationStatus, requireId } from "../conversation-of.ts";
+import { conversationOf, requireId } from "../conversation-of.ts";
 import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
 import { directoryOf, type RemoteDirectory } from "../directory/directory-client.ts";
 import type { DeletionProgress } from "../directory/tenant-deletion.ts";
@@ -91,10 +91,20 @@ export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
     answers: { 200: { "application/json": schemas.conversations } },
   },
   async ({ query }, context) => {
-    const { entries, next, deletion } = await directoryFor(context).list(query);
-    const conversations = await Promise.all(entries.map((entry) => listed(context, entry)));
+    const directory = directoryFor(context);
+    const { entries, next, deletion } = await directory.list(query);
+    const checked = await Promise.all(entries.map((entry) => withStatus(context, entry)));
+    const deleted = checked.flatMap(({ entry, status }) => (status === undefined ? [entry] : []));
+    // Deleted while the directory was unavailable.
+    if (deleted.length > 0) await directory.forget(deleted);
+    const conversations = checked.flatMap(({ entry, status }) => {
+      if (status === undefined) return [];
+      const { id, title, createdMs, updatedMs } = entry;
+      const [createdAt, updatedAt] = [timeOf(createdMs), timeOf(updatedMs)];
+      return [{ id, title, status, createdAt, updatedAt }];
+    });
     return Response.json({
-      conversations: conversations.flat(),
+      conversations,
       // Has the time, not only the id: the page stays the same if the conversation moves up meanwhile.
       ...(next && { next: `${next.updatedMs}.${next.id}` }),
       ...(deletion && { deletion: shownProgress(deletion) }),
@@ -136,19 +146,16 @@ class_name = "Directory"
 tag = "v2"
 new_sqlite_classes = ["Directory"]`;
 
-/** The entry with the status, which only the conversation knows. Nothing if it was deleted, and the directory missed it. */
-async function listed(context: Context<AppEnv>, entry: DirectoryEntry) {
-  const { id, title, createdMs, updatedMs } = entry;
-  const status = await conversationOf(context, id)
-    .status()
-    .catch((error: unknown): ConversationStatus => {
-      // A conversation that fails does not affect the others.
-      const { tenant } = context.get("identity");
-      logFailure(error, { tenant, conversation: id, request: "GET /conversations" });
-      return "idle";
-    });
-  if (status === undefined) return [];
-  return [{ id, title, status, createdAt: timeOf(createdMs), updatedAt: timeOf(updatedMs) }];
+/** Adds the status, which only the conversation knows; undefined if it does not exist. */
+async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
+  try {
+    return { entry, status: await conversationOf(context, entry.id).status() };
+  } catch (error) {
+    // A conversation that fails does not affect the others.
+    const place = { tenant: context.get("identity").tenant, conversation: entry.id };
+    logFailure(error, { ...place, request: "GET /conversations" });
+    return { entry, status: "idle" as const };
+  }
 }
 
 function timeOf(timeMs: number): string {
