@@ -93,7 +93,13 @@ const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
   ),
   endpoint(
     "PUT /transfer/parts",
-    { summary: "Stores a part", query: { part }, content: file, answers: { 201: "Stored" } },
+    // During a deploy, a Worker of an earlier version sends `of`.
+    {
+      summary: "Stores a part",
+      query: { part, of: part },
+      content: file,
+      answers: { 201: "Stored" },
+    },
     ({ query, request }, { context }) => storePart(context, query.part, request),
   ),
   endpoint(
