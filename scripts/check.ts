@@ -16,7 +16,7 @@ const bundles = [
     config: "bench/bundle/wrangler.toml",
     maxKiB: 209,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 516 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 518 },
 ];
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
