@@ -165,7 +165,8 @@ export class StoredValue {
 
   async #collect(from: number, to: number): Promise<Json[]> {
     const found: Json[] = [];
-    for await (const elements of this.#elementsIn(from, to, MAX_SPAN_BYTES))
+    const most = { atOnce: Infinity, chars: MAX_SPAN_BYTES };
+    for await (const elements of this.#elementsIn(from, to, most))
       for (const element of elements) found.push(element);
     return found;
   }
@@ -177,12 +178,11 @@ export class StoredValue {
   async *#elementsIn(
     from: number,
     to: number,
-    maxChars = Infinity,
+    { atOnce, chars: maxChars } = { atOnce: 0, chars: Infinity },
   ): AsyncGenerator<readonly Json[], undefined> {
     const linesOf = this.#format === "json" ? undefined : await this.#lineReader();
     let chars = 0;
-    for await (const span of this.#spans(from, to)) {
-      this.#work.spend(span.length);
+    for await (const span of this.#spans([from, to], atOnce, (...range) => this.#read(...range))) {
       const lines = linesOf?.(span);
       for (const line of lines ?? []) chars += line.length;
       if (chars > maxChars) requireReadable(chars);
@@ -191,19 +191,25 @@ export class StoredValue {
     return undefined;
   }
 
-  /** Yields the bytes of each marked span. One read serves several. */
-  async *#spans(from: number, to: number): AsyncGenerator<Uint8Array, undefined> {
-    const { marks, columns, body } = this.#stored;
+  /** Yields the bytes of each marked span. One read serves those in `atOnce` bytes. */
+  async *#spans(
+    [from, to]: readonly [from: number, to: number],
+    atOnce: number,
+    read: (from: number, to: number) => Promise<Uint8Array>,
+  ): AsyncGenerator<Uint8Array, undefined> {
+    const { marks, columns } = this.#stored;
     // NDJSON in a row has no marks.
     const all = marks.length === 0 && columns === undefined ? [0] : marks.map(([byte]) => byte);
     const starts = all.filter((start) => start >= from && start < to);
-    let block: Pick<Bounds, "from"> & { bytes: Uint8Array } = { from, bytes: new Uint8Array() };
+    let block: { readonly from: number; readonly bytes: Uint8Array } = {
+      from,
+      bytes: new Uint8Array(),
+    };
     for (const [index, start] of starts.entries()) {
       const end = starts[index + 1] ?? to;
       if (end > block.from + block.bytes.length) {
-        const next = starts.find((one) => one >= start + limits.maxRecordBytes) ?? to;
-        const bytes = await this.#bodies.read(body, start, Math.max(next, end));
-        block = { from: start, bytes };
+        const next = starts.find((one) => one >= start + atOnce) ?? to;
+        block = { from: start, bytes: await read(start, Math.max(next, end)) };
       }
       yield block.bytes.subarray(start - block.from, end - block.from);
     }
@@ -226,7 +232,10 @@ export class StoredValue {
   /** Reads records, a span at a time: those of NDJSON as they are written, those of a table as JSON. */
   async *#lines(): AsyncGenerator<readonly string[], undefined> {
     const linesOf = await this.#lineReader();
-    for await (const span of this.#spans(0, this.#stored.bytes)) yield linesOf(span);
+    const { bytes, body } = this.#stored;
+    const read = (from: number, to: number) => this.#bodies.read(body, from, to);
+    for await (const span of this.#spans([0, bytes], limits.maxRecordBytes, read))
+      yield linesOf(span);
     return undefined;
   }
 }
