@@ -112,12 +112,22 @@ const bearerAuthenticator: Authenticator = async (request, { API_KEYS = {} }) =>
   const given = await sha256(key);
   let tenant: string | undefined;
   // Every key is compared, each in constant time, so that timing reveals nothing about the keys.
-  for (const [one, owner] of Object.entries(API_KEYS)) {
-    if (crypto.subtle.timingSafeEqual(given, await sha256(one))) tenant = owner;
+  for (const [known, owner] of await digestsOf(API_KEYS)) {
+    if (crypto.subtle.timingSafeEqual(given, known)) tenant = owner;
   }
   if (tenant === undefined) throw unauthorized("The key is unknown.");
   return tenant;
 };
+
+type Digests = readonly (readonly [digest: ArrayBuffer, tenant: string])[];
+const knownDigests = new WeakMap<object, Digests>();
+
+async function digestsOf(keys: Readonly<Record<string, string>>): Promise<Digests> {
+  const digestOf = async ([key, tenant]: [string, string]) => [await sha256(key), tenant] as const;
+  const digests = knownDigests.get(keys) ?? (await Promise.all(Object.entries(keys).map(digestOf)));
+  knownDigests.set(keys, digests);
+  return digests;
+}
 
 function sha256(text: string): Promise<ArrayBuffer> {
   return crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
