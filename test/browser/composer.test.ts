@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
@@ -8,6 +8,17 @@ async function attachSales(page: Page, rows: string): Promise<void> {
   const buffer = Buffer.from(`city,total\n${rows}`);
   const file = { name: "my sales.csv", mimeType: "text/csv", buffer };
   await page.getByLabel("Files to attach").setInputFiles(file);
+}
+
+/** Attaches a file, and writes the start of a question that names it. */
+async function nameSales(page: Page, rows: string): Promise<Locator> {
+  await page.getByText("test-model", { exact: true }).waitFor();
+  const field = page.getByLabel("Message", { exact: true });
+  await attachSales(page, rows);
+  await eventually(async () => expect(await field.inputValue()).toBe("$my_sales "));
+  await field.fill("");
+  await field.pressSequentially("Add $my");
+  return field;
 }
 
 describe("the composer", () => {
@@ -46,12 +57,7 @@ describe("the composer", () => {
     scripted,
   }) => {
     const page = await open(scripted.url);
-    await page.getByText("test-model", { exact: true }).waitFor();
-    const field = page.getByLabel("Message", { exact: true });
-    await attachSales(page, "Oslo,3\nRome,4\n");
-    await eventually(async () => expect(await field.inputValue()).toBe("$my_sales "));
-    await field.fill("");
-    await field.pressSequentially("Add $my");
+    const field = await nameSales(page, "Oslo,3\nRome,4\n");
     const list = page.getByRole("listbox", { name: "References" });
     await list.getByRole("option", { name: "$my_sales 2 elements" }).waitFor();
     expect(await barriersInBoth(page)).toEqual([]);
@@ -78,12 +84,7 @@ describe("the composer", () => {
     scripted,
   }) => {
     const page = await open(scripted.url);
-    await page.getByText("test-model", { exact: true }).waitFor();
-    const field = page.getByLabel("Message", { exact: true });
-    await attachSales(page, "Oslo,3\n");
-    await eventually(async () => expect(await field.inputValue()).toBe("$my_sales "));
-    await field.fill("");
-    await field.pressSequentially("Add $my");
+    const field = await nameSales(page, "Oslo,3\n");
     await page.getByRole("option", { name: "$my_sales" }).waitFor();
     // Safari's comes when the composition has ended.
     for (const about of ["isComposing: true", "keyCode: 229"]) {

@@ -13,7 +13,7 @@ import { historyRecord } from "../../src/turn/history/history-record.ts";
 import type { MessagePart } from "../../src/turn/history/message-parts.ts";
 import {
   charsOf,
-  folded,
+  fold,
   outlineLine,
   type OutlineLine,
   outlineMessage,
@@ -321,8 +321,8 @@ describe("an outline that exceeds its share", () => {
   }));
 
   it("drops its oldest lines down to half of the share, so that this happens rarely", () => {
-    expect(folded(lines, 1_000)).toBe(lines);
-    expect(folded(lines, 999).map(({ from }) => from)).toEqual([7, 8, 9, 10]);
+    expect(fold(lines, 1_000)).toBe(lines);
+    expect(fold(lines, 999).map(({ from }) => from)).toEqual([7, 8, 9, 10]);
   });
 
   it("keeps a summary while it fits, then drops it and names its turns", () => {
@@ -333,9 +333,9 @@ describe("an outline that exceeds its share", () => {
     if (summary === undefined) throw new Error("There is no summary.");
     const summarized = [summary, ...lines.slice(6)];
     expect(charsOf(summarized)).toBeLessThanOrEqual(charsOf(lines));
-    expect(folded(summarized, 1_000)).toBe(summarized);
+    expect(fold(summarized, 1_000)).toBe(summarized);
     expect(shown(summarized)).toContain("\n1 to 6, summary: They talked of orders. yyy");
-    const rest = folded(summarized, 900);
+    const rest = fold(summarized, 900);
     expect(rest.map(({ from }) => from)).toEqual([7, 8, 9, 10]);
     expect(shown(rest)).toContain("\n1 to 6: in $history only.\n");
     expect(shown(rest)).not.toContain("They talked");

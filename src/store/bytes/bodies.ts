@@ -116,7 +116,8 @@ export class Bodies {
   /** Releases a body. Call it in the transaction that removes the row that refers to it. */
   release(body: Body): void {
     if (!isStored(body)) return;
-    if (body.location === "chunks" && !this.#isInUse(body)) this.#rows.chunks.remove(body.id);
+    const isFree = body.location === "chunks" && !this.#inUse().has(body.id);
+    if (isFree) this.#rows.chunks.remove(body.id);
     else this.#rows.garbage.put({ id: body.id }, body);
   }
 
@@ -146,7 +147,8 @@ export class Bodies {
 
   /** Deletes garbage that is not in use. True if none is left. */
   async sweep(): Promise<boolean> {
-    const bodies = this.#rows.garbage.all().filter((body) => !this.#isInUse(body));
+    const inUse = this.#inUse();
+    const bodies = this.#rows.garbage.all().filter(({ id }) => !inUse.has(id));
     const inBucket = bodies.filter(({ location }) => location === "r2");
     if (inBucket.length > 0) {
       const { blobs, prefix } = this.#requireBucket();
@@ -163,8 +165,8 @@ export class Bodies {
     return !this.hasGarbage();
   }
 
-  #isInUse({ id }: StoredBody): boolean {
-    return this.#kept.has(id) || [...this.#readers].some((reader) => reader.id === id);
+  #inUse(): ReadonlySet<string> {
+    return new Set([...this.#kept, ...Array.from(this.#readers, ({ id }) => id)]);
   }
 
   #requireBucket(): Bucket {

@@ -77,7 +77,7 @@ export function compactedWith(
     if (seq > MAX_IDS) ids = undefined;
     if (ids !== undefined) ids += messages.map(({ message }) => idDigest(message.id)).join("");
     const line = { from: turns, to: turns, seq: first, text: outlineLine(records) };
-    lines = folded([...lines, isTaintedTurn ? { ...line, isTainted: true } : line], shareOf(agent));
+    lines = fold([...lines, isTaintedTurn ? { ...line, isTainted: true } : line], shareOf(agent));
   }
   const counts = { seq, turns, chars, bytes, isTainted, lines, ids };
   return { ...counts, variable, version: version + 1, createdAt, updatedAt: now };
@@ -260,7 +260,7 @@ export function summaryLine(lines: readonly OutlineLine[], text: string): Outlin
 }
 
 /** Leaves out the oldest lines of an outline of more than `maxChars`, so that half of it is left. */
-export function folded(lines: readonly OutlineLine[], maxChars: number): readonly OutlineLine[] {
+export function fold(lines: readonly OutlineLine[], maxChars: number): readonly OutlineLine[] {
   if (charsOf(lines) <= maxChars) return lines;
   let first = 0;
   while (charsOf(lines.slice(first)) > maxChars / 2) first++;

@@ -143,6 +143,14 @@ describe("the client", () => {
     });
   });
 
+  it("refuses to send a number that JSON does not have", async () => {
+    const { variables } = createClient(ORIGIN, {
+      fetch: async () => Response.json({}),
+    }).conversation("c");
+    for (const value of [NaN, [1, Infinity], { a: -Infinity }])
+      expect(await failureOf(variables.put("x", value))).toMatchObject({ code: "bad_value" });
+  });
+
   it("supports a base path, and names with any characters", async () => {
     const seen: string[] = [];
     const fetch: Send = async (url) => {

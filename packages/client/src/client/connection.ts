@@ -45,7 +45,7 @@ export function connect(root: string, options: ClientOptions): Connection {
     const { query = {}, headers, json, body = null, signal = null } = request;
     const { auth } = options;
     const key = typeof auth === "function" ? await auth() : auth;
-    const text: string | undefined = JSON.stringify(json);
+    const text: string | undefined = JSON.stringify(json, requireFinite);
     const authorization = key === undefined ? undefined : `Bearer ${key}`;
     const url = root + at;
     // `fetch` would leave out such a segment and the one before it: the request would be for something else.
@@ -77,6 +77,12 @@ export function connect(root: string, options: ClientOptions): Connection {
   return { options, call, ask };
 }
 
+/** JSON would have null for another number. */
+function requireFinite(_: string, value: unknown): unknown {
+  if (typeof value !== "number" || isFinite(value)) return value;
+  throw new ClientError("bad_value", String(value));
+}
+
 /** A path of these segments below a folder. */
 export function pathTo(folder: string, ...segments: readonly string[]): string {
   return ["", folder, ...segments.map(encodeURIComponent)].join("/");
@@ -98,15 +104,13 @@ export async function withNetworkErrors<Result>(
 /** Makes an error of a response's body: a problem document, or any other text. */
 function errorFor(status: number, text: string): ClientError {
   const details = { ...(parsed(text) as Readonly<Record<string, unknown>> | undefined) };
-  const { code, title = text.slice(0, MAX_TITLE_CHARS), detail = title } = details;
+  const { code, title = text.slice(0, 200), detail = title } = details;
   // 502 and 504 are a proxy's, unless they have a code, which is a text.
   const passing = status > 501 ? "unavailable" : "bad_answer";
-  const known = typeof code === "string" && status !== 503 ? code : passing;
   // A newer server may send codes that are not in the type.
-  return new ClientError(known as ClientErrorCode, String(detail), { status, details });
+  const sent = typeof code === "string" && status !== 503 ? (code as ClientErrorCode) : passing;
+  return new ClientError(sent, String(detail), { status, details });
 }
-
-const MAX_TITLE_CHARS = 200;
 
 function parsed(text: string): unknown {
   try {
@@ -137,9 +141,6 @@ function digitsOf(text: string): string {
 }
 
 function definedFields(fields: Fields): Record<string, string> {
-  const known: Record<string, string> = {};
-  for (const [name, value] of Object.entries(fields)) {
-    if (value !== undefined) known[name] = String(value);
-  }
-  return known;
+  const sent = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(sent.map(([name, value]) => [name, String(value)]));
 }

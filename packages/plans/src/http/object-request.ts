@@ -29,9 +29,7 @@ export async function askObject(
   });
   const answer = json.parsedJson(await response.text());
   if (response.ok) return answer;
-  const { type: _1, title: _2, status: _3, instance: _4, ...problem } = answer as Problem;
+  const { type: _1, title: _2, status: _3, instance: _4, ...problem } = answer as json.JsonObject;
   const { code, detail, ...details } = problem;
   throw new Refusal(codeIn(`${String(code)}:`), String(detail), details);
 }
-
-type Problem = Readonly<Record<string, Json>>;
